@@ -1,0 +1,72 @@
+"""The errors of the product, as a tree.
+
+VisavisError
+├── ConfigError              a setting is wrong; the message names key, value and what was expected
+├── MissingModelError        a model package or file is not installed; the message says how to get it
+├── IllegalTransitionError   a state machine was fed an event its state does not allow
+├── BadInputError            a client sent something we do not accept
+│   ├── BadOfferError        SDP that is not SDP, or without audio
+│   ├── BadMessageError      data-channel text that is not a message of ours
+│   └── BadAudioError        a file that is not audio, or has no speech in it
+├── ServerFullError          no session can start now
+└── StageError               a stage failed during a turn; `code` goes into the turn's record
+    ├── TranscriptionError
+    ├── LanguageModelError
+    └── SynthesisError
+"""
+
+from typing import ClassVar
+
+
+class VisavisError(Exception):
+    """Base of all errors raised on purpose. `code` is stable and goes into records and replies."""
+
+    code: ClassVar[str] = "error"
+
+
+class ConfigError(VisavisError):
+    code = "config"
+
+
+class MissingModelError(VisavisError):
+    code = "model_missing"
+
+
+class IllegalTransitionError(VisavisError):
+    code = "illegal_transition"
+
+
+class BadInputError(VisavisError):
+    code = "bad_input"
+
+
+class BadOfferError(BadInputError):
+    code = "bad_offer"
+
+
+class BadMessageError(BadInputError):
+    code = "bad_message"
+
+
+class BadAudioError(BadInputError):
+    code = "bad_audio"
+
+
+class ServerFullError(VisavisError):
+    code = "server_full"
+
+
+class StageError(VisavisError):
+    code = "stage_failed"
+
+
+class TranscriptionError(StageError):
+    code = "asr_failed"
+
+
+class LanguageModelError(StageError):
+    code = "llm_failed"
+
+
+class SynthesisError(StageError):
+    code = "tts_failed"

@@ -1,0 +1,356 @@
+"""Every message and Protocol that stages exchange, in the order a turn passes through them.
+
+Stages never import each other: they take and return what is defined here, and `session.py` puts
+them together. Times are monotonic seconds of `clock.py` unless a field says otherwise.
+"""
+
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+Samples = npt.NDArray[np.float32]
+"""Mono audio in [-1, 1], shape (n,)."""
+
+Pcm = npt.NDArray[np.int16]
+"""Mono 16-bit audio, shape (n,)."""
+
+Image = npt.NDArray[np.uint8]
+"""BGR picture, shape (height, width, 3)."""
+
+HEARING_RATE = 16_000
+"""Hz of everything that speech recognition works on."""
+
+WIRE_RATE = 48_000
+"""Hz of everything that goes over WebRTC."""
+
+
+# ── microphone → pipeline.asr ──────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechOnset:
+    """The user began to speak."""
+
+    at: float
+    """Estimated time of the first voiced sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """The user's speech so far, with pre-roll; a pause was heard after it."""
+
+    samples: Samples
+    """At HEARING_RATE."""
+    started_at: float
+    """Estimated time of the first voiced sample."""
+    ended_at: float
+    """Estimated time of the last voiced sample: the live estimate of *user speech end*."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechPause:
+    """Silence was seen for long enough to start work on the speech before it."""
+
+    at: float
+    """When it was decided, not when speech ended (that is `utterance.ended_at`)."""
+    utterance: Utterance
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnd:
+    """Silence lasted past the endpoint: the user's turn is over."""
+
+    at: float
+
+
+Hearing = SpeechOnset | SpeechPause | SpeechEnd
+
+
+# ── pipeline.asr → the conversation ────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """What was said. `text` is empty when nothing was; `rejected` then says which guard decided."""
+
+    text: str
+    language: str = "en"
+    no_speech_probability: float | None = None
+    mean_log_probability: float | None = None
+    compression_ratio: float | None = None
+    rejected: str | None = None
+
+
+class Transcriber(Protocol):
+    async def transcribe(self, samples: Samples) -> Transcript:
+        """Text of mono audio at HEARING_RATE. Raises TranscriptionError."""
+        ...
+
+
+# ── the conversation → pipeline.llm ────────────────────────────────────────────────────────────
+
+
+class Role(StrEnum):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    role: Role
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PromptSection:
+    """One authorised part of a prompt. Its digest is the same on every route."""
+
+    name: str
+    """instructions, tools, evidence, history or turn."""
+    digest: str
+    """SHA-256 of the section's text, hex."""
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One turn's request to a language model: what the sections came to, in chat form."""
+
+    messages: Sequence[Message]
+    sections: Sequence[PromptSection]
+    digest: str
+    """SHA-256 over the sections' names and digests, hex."""
+    max_output_tokens: int
+
+    @property
+    def tokens(self) -> int:
+        return sum(section.tokens for section in self.sections)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What the engine says it did. None where it does not say."""
+
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the reply as the engine streamed it; the last one carries `usage`."""
+
+    text: str
+    at: float
+    usage: Usage | None = None
+
+
+class LanguageModel(Protocol):
+    def stream(self, prompt: Prompt) -> AsyncGenerator[TextDelta, None]:
+        """The reply to a prompt, piece by piece. Raises LanguageModelError.
+
+        Use it under `contextlib.aclosing`: closing it early closes the engine's stream, and the
+        engine stops computing.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A passage a reply may draw on."""
+
+    source: str
+    text: str
+    score: float
+
+
+class EvidenceSource(Protocol):
+    async def find(self, query: str, *, tenant: str, role: str) -> Sequence[Evidence]:
+        """Passages for a query that this tenant and role may see, best first."""
+        ...
+
+
+# ── pipeline.llm → pipeline.tts → playout ──────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class Phoneme:
+    """One IPA symbol as espeak writes it; stress marks and pauses are symbols too."""
+
+    symbol: str
+    start: float
+    """Seconds from the start of the chunk."""
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word as it stands in the text (punctuation attached), and when it is spoken."""
+
+    text: str
+    start: float
+    """Seconds from the start of the chunk."""
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechChunk:
+    """A clause, spoken. Phonemes and words lie inside the audio and in order."""
+
+    text: str
+    pcm: Pcm
+    sample_rate: int
+    phonemes: Sequence[Phoneme]
+    words: Sequence[Word]
+    aligned: bool = True
+    """False when the voice gave no true alignment and times were spread evenly (counted)."""
+
+    @property
+    def duration(self) -> float:
+        """Seconds."""
+        return len(self.pcm) / self.sample_rate
+
+
+class Synthesizer(Protocol):
+    async def synthesize(self, text: str) -> SpeechChunk:
+        """A clause as speech at WIRE_RATE. Raises SynthesisError."""
+        ...
+
+
+# ── playout position → pipeline.render ─────────────────────────────────────────────────────────
+
+
+class Mood(StrEnum):
+    """What the avatar visibly does."""
+
+    IDLE = "idle"
+    LISTENING = "listening"
+    THINKING = "thinking"
+    SPEAKING = "speaking"
+
+
+@dataclass(frozen=True, slots=True)
+class Pose:
+    """Everything a face needs to be drawn; a face is a function of this and nothing else."""
+
+    # mouth
+    jaw: float = 0.0
+    """0 closed … 1 as open as an open vowel."""
+    width: float = 0.0
+    """-1 rounded and narrow … 1 spread."""
+    press: float = 0.0
+    """1 lips pressed together, as for p, b, m."""
+    tuck: float = 0.0
+    """1 lower lip under the upper teeth, as for f, v."""
+    tongue: float = 0.0
+    """1 tongue tip visible between or behind the teeth, as for th, l."""
+    # the rest of the face
+    smile: float = 0.0
+    blink: float = 0.0
+    """0 eyes open … 1 shut."""
+    brows: float = 0.0
+    """-1 drawn together … 1 raised."""
+    gaze_x: float = 0.0
+    gaze_y: float = 0.0
+    """-1 … 1; positive looks to the picture's right, and down."""
+    # the head
+    turn: float = 0.0
+    nod: float = 0.0
+    tilt: float = 0.0
+    """-1 … 1; small numbers look alive, large ones do not."""
+    breath: float = 0.0
+    """0 … 1, chest and shoulders."""
+
+
+class Face(Protocol):
+    """A face is a function: the same pose gives the same picture."""
+
+    width: int
+    height: int
+
+    def draw(self, pose: Pose) -> Image: ...
+
+
+class Performer(Protocol):
+    """Turns what is being said, and how the conversation stands, into poses. One per session."""
+
+    def cue(self, chunk: SpeechChunk, at: float) -> None:
+        """`chunk` will be heard from audio position `at` (seconds of the reply) on."""
+        ...
+
+    def clear(self) -> None:
+        """The reply is over or dropped: forget its cues; the mouth closes."""
+        ...
+
+    def pose(self, now: float, position: float | None, mood: Mood) -> Pose:
+        """The pose for a frame shown at `now`, with the reply's audio at `position` (None: silent)."""
+        ...
+
+
+# ── what the timeline observes ─────────────────────────────────────────────────────────────────
+
+
+class Stage(StrEnum):
+    """Where a turn's time can go, in the order shares are taken (docs/metrics.md)."""
+
+    UPLINK = "uplink"
+    ENDPOINTING = "endpointing"
+    ASR = "asr"
+    ROUTE = "route"
+    PREFILL = "prefill"
+    HANDOFF = "handoff"
+    FIRST_CLAUSE = "first_clause"
+    TTS = "tts"
+    EGRESS = "egress"
+    PLAYOUT = "playout"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stage's work for one revision of one turn."""
+
+    stage: Stage
+    start: float
+    end: float
+    revision: int
+
+
+@dataclass(slots=True)
+class TurnTrace:
+    """What happened in a turn, filled in as it happens; `timeline` turns it into a record."""
+
+    turn_id: str
+    session_id: str
+    input: str
+    """voice or text."""
+    started_at: float
+    speech_end: float | None = None
+    user_text: str = ""
+    reply_text: str = ""
+    heard_text: str | None = None
+    committed_revision: int | None = None
+    interrupted: bool = False
+    failed: str | None = None
+    spans: list[Span] = field(default_factory=list)
+    first_token_at: float | None = None
+    first_audio_at: float | None = None
+    """When the first sample of the reply's own words left; apologies and fillers do not count."""
+    first_sound_at: float | None = None
+    first_frame_at: float | None = None
+    ended_at: float | None = None
+    prompt: Prompt | None = None
+    usage: Usage | None = None
+    token_times: list[float] = field(default_factory=list)
+    cancels: int = 0
+    retries: int = 0
+
+
+class TurnObserver(Protocol):
+    """Told once about every turn, when it is over."""
+
+    def turn_ended(self, trace: TurnTrace) -> None: ...

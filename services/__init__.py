@@ -1,0 +1,1 @@
+"""Processes and commands: what an operator starts."""

@@ -1,0 +1,271 @@
+"""Every setting, typed. `configs/local.yaml` says in words what each one does.
+
+Defaults live here and are repeated, commented, in configs/local.yaml; a test keeps the two equal.
+"""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import platformdirs
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    field_validator,
+    model_validator,
+)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from services.config.faults import expect
+from services.config.fields import (
+    FilePath,
+    FolderPath,
+    HttpUrl,
+    IceUrl,
+    Language,
+    LoopbackHost,
+    Milliseconds,
+    Probability,
+    Seconds,
+    Side,
+    Threads,
+    UserPath,
+    as_list,
+)
+
+WHISPER_WINDOW_S = 30.0
+"""Seconds of audio that Whisper's encoder was trained on."""
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _no_boolean_as_number(cls, value: object, info: Any) -> object:
+        # YAML reads `threads: yes` as true, and pydantic would go on to read that as 1.
+        if isinstance(value, bool) and cls.model_fields[info.field_name].annotation is not bool:
+            raise expect(None)
+        return value
+
+
+class IceServer(Section):
+    urls: Annotated[tuple[IceUrl, ...], BeforeValidator(as_list), Field(min_length=1)]
+    username: str | None = None
+    credential: SecretStr | None = None
+
+
+class Server(Section):
+    host: LoopbackHost = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8080
+    tls_cert: FilePath | None = None
+    tls_key: FilePath | None = None
+    max_sessions: Annotated[int, Field(ge=1, le=64)] = 4
+    ice_servers: tuple[IceServer, ...] = ()
+    session_idle_timeout_s: Seconds = 300.0
+    connect_timeout_s: Seconds = 30.0
+    max_offer_bytes: Annotated[int, Field(ge=4096, le=1_048_576)] = 65_536
+    cache_dir: UserPath | None = None
+
+    @model_validator(mode="after")
+    def _certificate_and_key(self) -> Self:
+        if self.tls_cert and not self.tls_key:
+            raise expect("the file of the key that belongs to server.tls_cert", key="tls_key")
+        if self.tls_key and not self.tls_cert:
+            raise expect("the file of the certificate that belongs to server.tls_key", key="tls_cert")
+        return self
+
+    @property
+    def cache_folder(self) -> Path:
+        """Where files made on this machine are kept; it may not exist yet."""
+        return self.cache_dir or Path(platformdirs.user_cache_dir("visavis"))
+
+
+class Agent(Section):
+    name: Annotated[str, Field(min_length=1, max_length=60)] = "Vis"
+    instructions: Annotated[str, Field(min_length=1, max_length=8000)] = (
+        "You are Vis, a friendly assistant who talks with people by voice. Answer in one or two short "
+        "spoken sentences. Use plain words, no lists, no markup. If you do not know, say so."
+    )
+    greeting: Annotated[str, Field(max_length=500)] = "Hello, I am Vis. What would you like to talk about?"
+    apology: Annotated[str, Field(min_length=1, max_length=500)] = (
+        "Sorry, something went wrong on my side. Could you say that again?"
+    )
+    max_text_chars: Annotated[int, Field(ge=1, le=20_000)] = 2000
+
+
+class ShortWindow(Section):
+    max_speech_s: Annotated[float, Field(ge=0, le=WHISPER_WINDOW_S)] = 20.0
+    margin_s: Annotated[float, Field(ge=2, le=10)] = 2.0
+
+    @model_validator(mode="after")
+    def _inside_the_window(self) -> Self:
+        longest = WHISPER_WINDOW_S - self.margin_s
+        if self.max_speech_s > longest:
+            raise expect(
+                f"at most {longest:g} seconds, {WHISPER_WINDOW_S:g} less margin_s", key="max_speech_s"
+            )
+        return self
+
+
+class Guards(Section):
+    max_no_speech_probability: Probability = 0.6
+    min_mean_log_probability: Annotated[float, Field(ge=-10, le=0)] = -1.0
+    max_compression_ratio: Annotated[float, Field(ge=1, le=100)] = 2.4
+
+
+class Asr(Section):
+    model: FolderPath | None = None
+    language: Language = "en"
+    threads: Threads = 2
+    short_window: ShortWindow = ShortWindow()
+    guards: Guards = Guards()
+
+
+class Vad(Section):
+    threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
+    onset_ms: Milliseconds = 96
+    pre_roll_ms: Milliseconds = 300
+
+
+class TurnTaking(Section):
+    vad: Vad = Vad()
+    pause_ms: Milliseconds = 200
+    endpoint_ms: Milliseconds = 500
+    max_utterance_s: Seconds = 30.0
+
+    @model_validator(mode="after")
+    def _pause_before_end(self) -> Self:
+        if self.endpoint_ms < self.pause_ms:
+            raise expect(
+                f"at least turn_taking.pause_ms, {self.pause_ms}: a turn ends after its last pause began",
+                key="endpoint_ms",
+            )
+        return self
+
+
+class EmbeddedEngine(Section):
+    model: FilePath | None = None
+    threads: Threads = 2
+    context_tokens: Annotated[int, Field(ge=256, le=131_072)] = 2048
+    requantise: bool = True
+
+
+class OpenAIEndpoint(Section):
+    base_url: HttpUrl | None = None
+    model: Annotated[str, Field(min_length=1)] | None = None
+    api_key: SecretStr | None = None
+
+
+class Sampling(Section):
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.3
+    top_p: Annotated[float, Field(gt=0, le=1)] = 0.9
+    repeat_penalty: Annotated[float, Field(ge=1, le=2)] = 1.1
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
+    max_output_tokens: Annotated[int, Field(ge=1, le=4096)] = 80
+
+
+class EvidenceFolder(Section):
+    enabled: bool = False
+    folder: FolderPath | None = None
+    top_k: Annotated[int, Field(ge=1, le=50)] = 3
+    max_tokens: Annotated[int, Field(ge=16, le=100_000)] = 600
+    tenant: Annotated[str, Field(min_length=1)] = "public"
+    role: Annotated[str, Field(min_length=1)] = "visitor"
+
+    @model_validator(mode="after")
+    def _folder_when_enabled(self) -> Self:
+        if self.enabled and self.folder is None:
+            raise expect("the folder that holds the documents, because enabled is true", key="folder")
+        return self
+
+
+class Llm(Section):
+    kind: Literal["embedded", "openai"] = "embedded"
+    embedded: EmbeddedEngine = EmbeddedEngine()
+    openai: OpenAIEndpoint = OpenAIEndpoint()
+    sampling: Sampling = Sampling()
+    first_token_timeout_s: Seconds = 10.0
+    token_gap_timeout_s: Seconds = 10.0
+    evidence: EvidenceFolder = EvidenceFolder()
+
+    @model_validator(mode="after")
+    def _endpoint_is_named(self) -> Self:
+        if self.kind == "openai":
+            if self.openai.base_url is None:
+                raise expect("the engine's address, because kind is openai", key="openai.base_url")
+            if self.openai.model is None:
+                raise expect("the name the engine serves its model under", key="openai.model")
+        return self
+
+    @model_validator(mode="after")
+    def _prompt_and_reply_fit(self) -> Self:
+        reply = self.sampling.max_output_tokens
+        evidence = self.evidence.max_tokens if self.evidence.enabled else 0
+        if self.kind == "embedded" and self.embedded.context_tokens <= reply + evidence:
+            raise expect(
+                f"more than {reply + evidence}, what the longest reply and the evidence take",
+                key="embedded.context_tokens",
+            )
+        return self
+
+
+class Tts(Section):
+    voice: FilePath | None = None
+    length_scale: Annotated[float, Field(ge=0.5, le=2)] = 1.0
+    noise_scale: Annotated[float, Field(ge=0, le=2)] = 0.667
+    noise_w_scale: Annotated[float, Field(ge=0, le=2)] = 0.8
+    threads: Threads = 1
+
+
+class Render(Section):
+    width: Side = 512
+    height: Side = 512
+    fps: Annotated[int, Field(ge=5, le=60)] = 25
+    seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 7
+
+
+class Video(Section):
+    codec: Literal["VP8", "H264"] = "VP8"
+    bitrate_kbps: Annotated[int, Field(ge=250, le=1500)] = 500
+
+
+class Telemetry(Section):
+    log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+
+
+class Config(BaseSettings):
+    """The whole tree. `Config()` is the defaults alone; `load` is what a start reads."""
+
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        env_prefix="VISAVIS_",
+        env_nested_delimiter="__",
+        env_parse_none_str="null",
+    )
+
+    server: Server = Server()
+    agent: Agent = Agent()
+    asr: Asr = Asr()
+    turn_taking: TurnTaking = TurnTaking()
+    llm: Llm = Llm()
+    tts: Tts = Tts()
+    render: Render = Render()
+    video: Video = Video()
+    telemetry: Telemetry = Telemetry()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        # `load` reads the environment itself, so that a fault can be traced to where it came from.
+        return (init_settings,)

@@ -1,0 +1,1 @@
+"""Hearing: microphone audio → the user's utterances → text."""

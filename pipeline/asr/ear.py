@@ -1,0 +1,102 @@
+"""One user's microphone: 48 kHz audio in, onsets, pauses with their utterance, and ends out."""
+
+from collections import deque
+
+import numpy as np
+import soxr
+
+from pipeline.asr.endpointing import Endpointing, EndpointingSettings, Mark
+from pipeline.asr.voice_activity import WINDOW, WINDOW_SECONDS, VoiceActivity
+from pipeline.events import (
+    HEARING_RATE,
+    WIRE_RATE,
+    Hearing,
+    Pcm,
+    Samples,
+    SpeechEnd,
+    SpeechOnset,
+    SpeechPause,
+    Utterance,
+)
+
+_TAIL_SECONDS = 0.1
+"""Silence kept after the last voiced moment: Whisper drops final consonants without any."""
+
+
+class Ear:
+    """Call `hear` with every piece of audio; nothing here blocks for more than a window's VAD.
+
+    `pre_roll` seconds before the onset belong to the utterance: the VAD is sure of speech only some
+    way into it.
+    """
+
+    def __init__(
+        self, activity: VoiceActivity, settings: EndpointingSettings, *, pre_roll: float = 0.3
+    ) -> None:
+        self._activity = activity
+        self._endpointing = Endpointing(settings)
+        # "MQ": 16 bit and a delay of about 2 ms; the higher settings only add delay to speech.
+        self._resampler = soxr.ResampleStream(WIRE_RATE, HEARING_RATE, 1, dtype="float32", quality="MQ")
+        self._rest = np.zeros(0, np.float32)
+        self._before: deque[Samples] = deque(maxlen=max(1, round(pre_roll / WINDOW_SECONDS)) + 4)
+        self._utterance: list[Samples] = []
+        self._utterance_end = 0.0
+
+    def hear(self, pcm: Pcm, at: float) -> list[Hearing]:
+        """Mono audio at WIRE_RATE whose last sample was captured at `at` (seconds)."""
+        samples = self._resampler.resample_chunk(pcm.astype(np.float32) / 32768)
+        audio = np.concatenate((self._rest, samples))
+        count = len(audio) // WINDOW
+        self._rest = audio[count * WINDOW :]
+        heard: list[Hearing] = []
+        for index in range(count):
+            window = audio[index * WINDOW : (index + 1) * WINDOW]
+            end = at - (len(audio) - (index + 1) * WINDOW) / HEARING_RATE
+            heard.extend(self._window(window, end))
+        return heard
+
+    def mute(self, at: float) -> list[Hearing]:
+        """The microphone was switched off: an utterance under way is over, the rest is forgotten."""
+        marks = self.hear(np.zeros(WIRE_RATE, np.int16), at + 1.0)
+        self._activity.reset()
+        self._before.clear()
+        return marks
+
+    def _window(self, window: Samples, end: float) -> list[Hearing]:
+        mark = self._endpointing.observe(self._activity.probability(window), end - WINDOW_SECONDS, end)
+        if self._utterance:
+            self._utterance.append(window)
+        else:
+            self._before.append(window)
+        self._utterance_end = end
+        match mark:
+            case Mark.ONSET:
+                self._utterance = list(self._before)
+                self._before.clear()
+                return [SpeechOnset(at=self._started())]
+            case Mark.RESUMED:
+                return [SpeechOnset(at=end - WINDOW_SECONDS)]
+            case Mark.PAUSE:
+                return [SpeechPause(at=end, utterance=self._so_far())]
+            case Mark.END:
+                # An utterance cut by the length limit never paused; its text is still to be had.
+                paused = end > self._ended() + WINDOW_SECONDS / 2
+                last = [] if paused else [SpeechPause(at=end, utterance=self._so_far())]
+                self._utterance = []
+                return [*last, SpeechEnd(at=end)]
+            case None:
+                return []
+
+    def _so_far(self) -> Utterance:
+        samples = np.concatenate(self._utterance)
+        silence = self._utterance_end - self._ended()
+        drop = round(max(0.0, silence - _TAIL_SECONDS) * HEARING_RATE)
+        return Utterance(samples[: len(samples) - drop], started_at=self._started(), ended_at=self._ended())
+
+    def _started(self) -> float:
+        assert self._endpointing.speech_started is not None
+        return self._endpointing.speech_started
+
+    def _ended(self) -> float:
+        assert self._endpointing.speech_ended is not None
+        return self._endpointing.speech_ended

@@ -27,7 +27,8 @@ class Ear:
     """Call `hear` with every piece of audio; nothing here blocks for more than a window's VAD.
 
     `pre_roll` seconds before the onset belong to the utterance: the VAD is sure of speech only some
-    way into it.
+    way into it. An utterance goes on, also past its end, until `close_utterance`: whoever speaks again
+    before the turn was committed loses no word.
     """
 
     def __init__(
@@ -40,7 +41,8 @@ class Ear:
         self._rest = np.zeros(0, np.float32)
         self._before: deque[Samples] = deque(maxlen=max(1, round(pre_roll / WINDOW_SECONDS)) + 4)
         self._utterance: list[Samples] = []
-        self._utterance_end = 0.0
+        self._started = 0.0
+        self._newest = 0.0
 
     def hear(self, pcm: Pcm, at: float) -> list[Hearing]:
         """Mono audio at WIRE_RATE whose last sample was captured at `at` (seconds)."""
@@ -62,41 +64,36 @@ class Ear:
         self._before.clear()
         return marks
 
+    def close_utterance(self) -> None:
+        """What was heard has become a turn, or none; the next onset starts afresh."""
+        self._utterance = []
+
     def _window(self, window: Samples, end: float) -> list[Hearing]:
         mark = self._endpointing.observe(self._activity.probability(window), end - WINDOW_SECONDS, end)
         if self._utterance:
             self._utterance.append(window)
         else:
             self._before.append(window)
-        self._utterance_end = end
+        self._newest = end
         match mark:
-            case Mark.ONSET:
-                self._utterance = list(self._before)
-                self._before.clear()
-                return [SpeechOnset(at=self._started())]
-            case Mark.RESUMED:
-                return [SpeechOnset(at=end - WINDOW_SECONDS)]
+            case Mark.ONSET | Mark.RESUMED:
+                if not self._utterance:
+                    self._utterance = list(self._before)
+                    self._before.clear()
+                    self._started = self._endpointing.run_started
+                return [SpeechOnset(at=self._endpointing.run_started)]
             case Mark.PAUSE:
-                return [SpeechPause(at=end, utterance=self._so_far())]
+                return [self._pause(end)]
             case Mark.END:
                 # An utterance cut by the length limit never paused; its text is still to be had.
-                paused = end > self._ended() + WINDOW_SECONDS / 2
-                last = [] if paused else [SpeechPause(at=end, utterance=self._so_far())]
-                self._utterance = []
-                return [*last, SpeechEnd(at=end)]
+                paused = end > self._endpointing.speech_ended + WINDOW_SECONDS / 2
+                return [SpeechEnd(at=end)] if paused else [self._pause(end), SpeechEnd(at=end)]
             case None:
                 return []
 
-    def _so_far(self) -> Utterance:
+    def _pause(self, end: float) -> SpeechPause:
+        ended = self._endpointing.speech_ended
         samples = np.concatenate(self._utterance)
-        silence = self._utterance_end - self._ended()
-        drop = round(max(0.0, silence - _TAIL_SECONDS) * HEARING_RATE)
-        return Utterance(samples[: len(samples) - drop], started_at=self._started(), ended_at=self._ended())
-
-    def _started(self) -> float:
-        assert self._endpointing.speech_started is not None
-        return self._endpointing.speech_started
-
-    def _ended(self) -> float:
-        assert self._endpointing.speech_ended is not None
-        return self._endpointing.speech_ended
+        drop = round(max(0.0, self._newest - ended - _TAIL_SECONDS) * HEARING_RATE)
+        utterance = Utterance(samples[: len(samples) - drop], started_at=self._started, ended_at=ended)
+        return SpeechPause(at=end, utterance=utterance)

@@ -20,6 +20,10 @@ class EndpointingSettings:
     """A turn is ended after this long even without silence: Whisper's window."""
 
 
+_ROUNDING = 1e-3
+"""Rounding of times must not cost a whole window."""
+
+
 class Mark(Enum):
     """What the newest window decided."""
 
@@ -38,8 +42,8 @@ class _State(Enum):
 class Endpointing:
     """Feed it every window in order; it says when something changed.
 
-    `speech_started` and `speech_ended` estimate the first and last voiced moment of the utterance
-    to a window's precision.
+    `run_started` is when the newest run of speech began, `speech_ended` when speech was last heard,
+    both to a window's precision.
     """
 
     _HYSTERESIS = 0.15
@@ -47,50 +51,45 @@ class Endpointing:
     def __init__(self, settings: EndpointingSettings) -> None:
         self._settings = settings
         self._state = _State.SILENT
-        self._run_started: float | None = None
-        self.speech_started: float | None = None
-        self.speech_ended: float | None = None
+        self._in_run = False
+        self._utterance_started = 0.0
+        self.run_started = 0.0
+        self.speech_ended = 0.0
 
     def observe(self, probability: float, start: float, end: float) -> Mark | None:
         """A window from `start` to `end` holds speech with this probability."""
-        speaking = self._state is not _State.SILENT and self._run_started is not None
+        speaking = self._state is not _State.SILENT and self._in_run
         limit = self._settings.threshold - (self._HYSTERESIS if speaking else 0.0)
-        if probability >= limit:
-            return self._voiced(start, end)
-        self._run_started = None
-        return self._unvoiced(end)
+        return self._voiced(start, end) if probability >= limit else self._unvoiced(end)
 
     def _voiced(self, start: float, end: float) -> Mark | None:
-        settings = self._settings
-        if self._run_started is None:
-            self._run_started = start
+        if not self._in_run:
+            self._in_run = True
+            self.run_started = start
         if self._state is _State.SPEAKING:
             self.speech_ended = end
-            assert self.speech_started is not None
-            return self._end() if end - self.speech_started >= settings.max_utterance else None
-        # Rounding of clock values must not cost a whole window.
-        if end - self._run_started < settings.onset - 1e-3:
+            too_long = end - self._utterance_started >= self._settings.max_utterance
+            return self._end() if too_long else None
+        if end - self.run_started < self._settings.onset - _ROUNDING:
             return None
         mark = Mark.RESUMED if self._state is _State.PAUSED else Mark.ONSET
         if mark is Mark.ONSET:
-            self.speech_started = self._run_started
+            self._utterance_started = self.run_started
         self._state = _State.SPEAKING
         self.speech_ended = end
         return mark
 
     def _unvoiced(self, end: float) -> Mark | None:
-        if self._state is _State.SILENT:
-            return None
-        assert self.speech_ended is not None
+        self._in_run = False
         silence = end - self.speech_ended
-        if self._state is _State.SPEAKING and silence >= self._settings.pause - 1e-3:
+        if self._state is _State.SPEAKING and silence >= self._settings.pause - _ROUNDING:
             self._state = _State.PAUSED
             return Mark.PAUSE
-        if self._state is _State.PAUSED and silence >= self._settings.endpoint - 1e-3:
+        if self._state is _State.PAUSED and silence >= self._settings.endpoint - _ROUNDING:
             return self._end()
         return None
 
     def _end(self) -> Mark:
         self._state = _State.SILENT
-        self._run_started = None
+        self._in_run = False
         return Mark.END

@@ -14,7 +14,6 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import ctranslate2
 import numpy as np
 import numpy.typing as npt
 from faster_whisper import WhisperModel

@@ -55,9 +55,13 @@ def test_every_key_of_the_packaged_file_is_commented() -> None:
     assert len(keys) > 60
     for number in keys:
         above = number - 1
-        while above in keys:
+        while above in keys and indentation(lines[above]) == indentation(lines[number]):
             above -= 1
         assert lines[above].lstrip().startswith("#"), f"no comment above line {number + 1}: {lines[number]}"
+
+
+def indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 # ── precedence ─────────────────────────────────────────────────────────────────────────────────

@@ -1,0 +1,132 @@
+"""The `visavis` command. Thin: each command reads settings and hands over to the module that does it.
+
+Exit codes: 0 done, 1 failed or something needed is missing, 2 bad input or settings.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipeline.errors import BadInputError, ConfigError, MissingModelError, VisavisError
+
+_File = click.Path(path_type=Path)
+
+
+class _Failed(click.ClickException):
+    """A VisavisError as a person at a terminal reads it: one message, no traceback."""
+
+    exit_code = 1
+
+    def __init__(self, error: VisavisError) -> None:
+        message = str(error)
+        if isinstance(error, MissingModelError):
+            message += (
+                "\n`visavis doctor` shows everything that is missing here, with the commands that get it."
+            )
+        super().__init__(message)
+
+
+class _Refused(_Failed):
+    exit_code = 2
+
+
+class _Command(click.Command):
+    """A command with the options that all have: --config, passed on, and --debug, dealt with here."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.params += [
+            click.Option(["--config", "config_file"], type=_File, help="Settings, YAML. [default: built in]"),
+            click.Option(["--debug"], is_flag=True, help="Show where in the code an error came from."),
+        ]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        debug = ctx.params.pop("debug")
+        try:
+            return super().invoke(ctx)
+        except VisavisError as error:
+            if debug:
+                raise
+            bad_input = isinstance(error, ConfigError | BadInputError)
+            raise (_Refused if bad_input else _Failed)(error) from error
+
+
+class _Commands(click.Group):
+    command_class = _Command
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="visavis", prog_name="visavis")
+def main() -> None:
+    """Talk, face to face, with an avatar that runs on this machine."""
+
+
+@main.command()
+@click.option("--host", help="Loopback address to listen on. [default: 127.0.0.1]")
+@click.option("--port", type=int, help="TCP port, 0 for a free one. [default: 8080]")
+@click.option("--tls-cert", type=_File, help="Certificate chain, PEM. Needs --tls-key.")
+@click.option("--tls-key", type=_File, help="Private key of --tls-cert, PEM.")
+def serve(
+    config_file: Path | None, host: str | None, port: int | None, tls_cert: Path | None, tls_key: Path | None
+) -> None:
+    """Run the whole stack and its page on this machine."""
+    from services.config import load
+
+    options = {"host": host, "port": port, "tls_cert": tls_cert, "tls_key": tls_key}
+    config = load(config_file, _given("server", options))
+    # Only now, because it takes a second: a wrong setting is told at once.
+    from services.gateway.serve import run
+
+    asyncio.run(run(config))
+
+
+@main.command()
+@click.argument("audio", nargs=-1, required=True, type=_File)
+@click.option("--url", help="A running server, http://host:port. [default: start one]")
+@click.option("--out", type=_File, default=Path("out"), show_default=True, help="Folder for the results.")
+@click.option("--video", is_flag=True, help="Also record the face, reply.mp4.")
+@click.pass_context
+def talk(
+    ctx: click.Context,
+    config_file: Path | None,
+    audio: tuple[Path, ...],
+    url: str | None,
+    out: Path,
+    video: bool,
+) -> None:
+    """Hold a conversation without a browser: speak each AUDIO file as one turn.
+
+    Writes reply.wav, captions.vtt and turns.json, with --video reply.mp4 too.
+    """
+    from services.config import load
+
+    config = load(config_file)
+    from services.lab.talk import run
+
+    ctx.exit(asyncio.run(run(config, audio, url, out, video)))
+
+
+@main.command()
+@click.option("--json", is_flag=True, help="Print the findings as JSON.")
+@click.pass_context
+def doctor(ctx: click.Context, config_file: Path | None, json: bool) -> None:
+    """Say what is missing or misconfigured on this machine, in plain words."""
+    from rich.console import Console
+
+    from services.doctor import examine, something_fails
+    from services.doctor.finding import as_json, as_table
+
+    findings = examine(config_file)
+    if json:
+        click.echo(as_json(findings))
+    else:
+        Console(markup=False, highlight=False, emoji=False).print(as_table(findings))
+    ctx.exit(1 if something_fails(findings) else 0)
+
+
+def _given(section: str, options: Mapping[str, object]) -> dict[str, object]:
+    """The options that were given, as settings by dotted key."""
+    return {f"{section}.{name}": value for name, value in options.items() if value is not None}

@@ -1,0 +1,220 @@
+/**
+ * A conversation with a Visavis server. No page, no permissions, no devices: it is given a
+ * microphone track, hands out a media stream and messages, and reconnects when the connection is
+ * lost. Whoever embeds it brings the picture and the words.
+ */
+
+import { PeerLink } from "./peer.js";
+import { Problem, ProblemCode } from "./problem.js";
+import { Signalling } from "./signalling.js";
+import { ClientEvent, ClientState, next } from "./state.js";
+
+const LIBRARY = Object.freeze({ library: "visavis-web", library_version: "0.1.0" });
+const ATTEMPT_TIMEOUT_MS = 15_000;
+/** Waits before each attempt to reconnect: about 16 s in all, then the person decides. */
+const RECONNECT_DELAYS_MS = Object.freeze([250, 1000, 2000, 4000, 8000]);
+
+/**
+ * Events:
+ * - `statechange`, detail {state, previous, problem: Problem|null}
+ * - `reconnecting`, detail {attempt, of}: before each attempt
+ * - `stream`, detail MediaStream: the avatar's sound and picture, anew after each reconnect
+ * - `message`, detail {type, data}: every RTVI message from the server
+ */
+export class VisavisClient extends EventTarget {
+  #signalling;
+  #delays;
+  #state = ClientState.IDLE;
+  #link = null;
+  #effort = null;
+  #microphone = null;
+  #muted = false;
+  #config = null;
+
+  /**
+   * @param {string|URL} baseUrl where the server's `api/` lives
+   * @param {{fetch?: typeof globalThis.fetch, reconnectDelaysMs?: readonly number[]}} [options]
+   */
+  constructor(baseUrl, { fetch = undefined, reconnectDelaysMs = RECONNECT_DELAYS_MS } = {}) {
+    super();
+    this.#signalling = new Signalling(baseUrl, fetch);
+    this.#delays = reconnectDelaysMs;
+  }
+
+  static get supported() {
+    return typeof globalThis.RTCPeerConnection === "function";
+  }
+
+  get state() {
+    return this.#state;
+  }
+
+  get muted() {
+    return this.#muted;
+  }
+
+  set muted(muted) {
+    this.#muted = muted;
+    this.#applyMute();
+  }
+
+  get hasMicrophone() {
+    return this.#microphone !== null;
+  }
+
+  /** The server's configuration, fetched once. Throws Problem. */
+  async config() {
+    this.#config ??= await this.#signalling.config();
+    return this.#config;
+  }
+
+  /**
+   * Opens a session. Never rejects: how it went is the state it leads to.
+   * @param {MediaStreamTrack|null} microphone null for a conversation by text; stays the caller's
+   * @throws {IllegalTransitionError} unless idle or failed
+   */
+  async connect(microphone = null) {
+    this.#go(ClientEvent.CONNECT);
+    this.#microphone = microphone;
+    const effort = this.#begin();
+    try {
+      await this.#open(effort.signal);
+    } catch (error) {
+      if (!effort.signal.aborted) this.#go(ClientEvent.FAIL, asProblem(error));
+      return;
+    }
+    this.#go(ClientEvent.ESTABLISHED);
+  }
+
+  /** Hangs up, whatever was going on. */
+  disconnect() {
+    this.#link?.send("disconnect-bot");
+    this.#drop();
+    this.#go(ClientEvent.HANG_UP);
+  }
+
+  /** Says something by text. Only a ready client may. */
+  sendText(content) {
+    if (this.#state !== ClientState.READY) throw new Error(`a client that is ${this.#state} cannot send text`);
+    this.#link.send("send-text", { content, options: { run_immediately: true, audio_response: true } });
+  }
+
+  /**
+   * Switches the microphone during a conversation, or on, or off.
+   * @param {MediaStreamTrack|null} microphone stays the caller's
+   */
+  async setMicrophone(microphone) {
+    this.#microphone = microphone;
+    await this.#link?.replaceMicrophone(microphone);
+    this.#applyMute();
+  }
+
+  async #open(signal) {
+    const { ice_servers: iceServers = [] } = await this.config();
+    signal.throwIfAborted();
+    const link = new PeerLink({
+      signalling: this.#signalling,
+      iceServers,
+      microphone: this.#microphone,
+      about: LIBRARY,
+    });
+    this.#link = link;
+    link.addEventListener("message", ({ detail }) => this.#emit("message", detail));
+    link.addEventListener("stream", ({ detail }) => this.#emit("stream", detail));
+    link.addEventListener("lost", ({ detail }) => this.#lose(detail));
+    const attempt = new AbortController();
+    const timeout = new Problem(ProblemCode.CONNECTION_FAILED, `no session after ${ATTEMPT_TIMEOUT_MS} ms`);
+    const timer = setTimeout(() => attempt.abort(timeout), ATTEMPT_TIMEOUT_MS);
+    const abort = () => attempt.abort(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      await link.open(attempt.signal);
+    } catch (error) {
+      this.#link = null;
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", abort);
+    }
+    this.#applyMute();
+  }
+
+  #lose(problem) {
+    // An error that the server calls fatal is its last word; a lost path is worth another try.
+    if (problem.code !== ProblemCode.SERVER_ERROR) {
+      this.#recover(problem);
+      return;
+    }
+    this.#drop();
+    this.#go(ClientEvent.FAIL, problem);
+  }
+
+  /** Tries again with fresh sessions; a server cannot take up where a lost one ended. */
+  async #recover(problem) {
+    this.#go(ClientEvent.LOSE, problem);
+    const effort = this.#begin();
+    let last = problem;
+    for (const [index, delay] of this.#delays.entries()) {
+      try {
+        this.#emit("reconnecting", { attempt: index + 1, of: this.#delays.length });
+        await pause(delay, effort.signal);
+        await this.#open(effort.signal);
+      } catch (error) {
+        if (effort.signal.aborted) return;
+        last = asProblem(error);
+        continue;
+      }
+      this.#go(ClientEvent.ESTABLISHED);
+      return;
+    }
+    // What the server says of itself tells a person more than that the connection was lost.
+    const told = [ProblemCode.SERVER_FULL, ProblemCode.ENGINE_DOWN].includes(last.code);
+    this.#go(ClientEvent.FAIL, told ? last : problem);
+  }
+
+  #begin() {
+    this.#drop();
+    this.#effort = new AbortController();
+    return this.#effort;
+  }
+
+  #drop() {
+    this.#effort?.abort();
+    this.#link?.close();
+    this.#link = null;
+  }
+
+  #applyMute() {
+    if (this.#microphone) this.#microphone.enabled = !this.#muted;
+    this.#link?.sendMicrophoneStatus(this.#microphone !== null && !this.#muted);
+  }
+
+  #go(event, problem = null) {
+    const previous = this.#state;
+    this.#state = next(previous, event);
+    this.#emit("statechange", { state: this.#state, previous, problem });
+  }
+
+  #emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}
+
+function asProblem(error) {
+  if (error instanceof Problem) return error;
+  return new Problem(ProblemCode.CONNECTION_FAILED, error.message, { cause: error });
+}
+
+function pause(ms, signal) {
+  return new Promise((resolve, reject) => {
+    const stop = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", stop);
+      resolve();
+    }, ms);
+    signal.addEventListener("abort", stop, { once: true });
+  });
+}

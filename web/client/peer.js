@@ -1,0 +1,179 @@
+/** One WebRTC connection to the server, from the offer until it is lost or closed. */
+
+import { Problem, ProblemCode } from "./problem.js";
+import { decode, encode, encodePing, encodeTrackStatus, RTVI_VERSION } from "./rtvi.js";
+
+const AUDIO_RECEIVER = 0;
+const PING_INTERVAL_MS = 1000;
+/** Candidates come one by one within a few ms; one request carries those of this long. */
+const CANDIDATE_BATCH_MS = 50;
+/** ICE calls a path disconnected after a few lost checks, and often finds it again. */
+const DISCONNECT_GRACE_MS = 4000;
+
+/**
+ * Events: `message` (detail {type, data}), `stream` (detail MediaStream) and, once and only after
+ * `open` resolved, `lost` (detail Problem). A link that is lost or closed is spent.
+ */
+export class PeerLink extends EventTarget {
+  #signalling;
+  #about;
+  #pc;
+  #channel;
+  #peerId = null;
+  #candidates = [];
+  #timers = { candidates: null, ping: null, grace: null };
+  #lifetime = new AbortController();
+  #opening = null;
+
+  /**
+   * @param {{signalling: import("./signalling.js").Signalling, iceServers: RTCIceServer[],
+   *   microphone: MediaStreamTrack|null, about: object}} parts
+   */
+  constructor({ signalling, iceServers, microphone, about }) {
+    super();
+    this.#signalling = signalling;
+    this.#about = about;
+    this.#pc = new RTCPeerConnection({ iceServers });
+    // Audio is offered both ways even without a microphone: one can be switched on later by
+    // replaceTrack, without another round of negotiation.
+    this.#pc.addTransceiver(microphone ?? "audio", { direction: "sendrecv" });
+    this.#pc.addTransceiver("video", { direction: "recvonly" });
+    this.#channel = this.#pc.createDataChannel("chat", { ordered: true });
+    this.#pc.addEventListener("icecandidate", ({ candidate }) => candidate && this.#queueCandidate(candidate));
+    this.#pc.addEventListener("connectionstatechange", () => this.#watchConnection());
+    this.#channel.addEventListener("open", () => this.#greet());
+    this.#channel.addEventListener("message", ({ data }) => this.#receive(data));
+    this.#channel.addEventListener("close", () => this.#lose("the data channel closed"));
+  }
+
+  /**
+   * Negotiates and waits until the server's bot is ready.
+   * @param {AbortSignal} signal its reason is what the promise rejects with
+   * @throws {Problem}
+   */
+  async open(signal) {
+    signal.throwIfAborted();
+    const abort = () => this.#end(signal.reason);
+    signal.addEventListener("abort", abort, { once: true });
+    const ready = new Promise((resolve, reject) => {
+      this.#opening = { resolve, reject };
+    });
+    try {
+      await Promise.all([this.#negotiate(), ready]);
+    } catch (error) {
+      this.close();
+      throw error;
+    } finally {
+      this.#opening = null;
+      signal.removeEventListener("abort", abort);
+    }
+  }
+
+  send(type, data) {
+    this.#sendText(encode(type, data));
+  }
+
+  /** Tells the server whether our microphone sends anything worth listening to. */
+  sendMicrophoneStatus(enabled) {
+    this.#sendText(encodeTrackStatus(AUDIO_RECEIVER, enabled));
+  }
+
+  /** @param {MediaStreamTrack|null} microphone */
+  async replaceMicrophone(microphone) {
+    await this.#pc.getTransceivers()[AUDIO_RECEIVER].sender.replaceTrack(microphone);
+  }
+
+  close() {
+    if (this.#lifetime.signal.aborted) return;
+    this.#lifetime.abort();
+    for (const timer of Object.values(this.#timers)) clearTimeout(timer);
+    this.#channel.close();
+    this.#pc.close();
+  }
+
+  async #negotiate() {
+    const { signal } = this.#lifetime;
+    await this.#pc.setLocalDescription();
+    const { answer, peerId } = await this.#signalling.offer(this.#pc.localDescription, this.#peerId, signal);
+    this.#peerId = peerId;
+    await this.#pc.setRemoteDescription(answer).catch((cause) => {
+      throw new Problem(ProblemCode.SERVER_ERROR, `the answer does not fit the offer: ${cause.message}`, { cause });
+    });
+    const tracks = this.#pc.getReceivers().map(({ track }) => track);
+    this.#emit("stream", new MediaStream(tracks));
+    this.#flushCandidates();
+  }
+
+  #queueCandidate(candidate) {
+    this.#candidates.push(candidate);
+    this.#timers.candidates ??= setTimeout(() => {
+      this.#timers.candidates = null;
+      this.#flushCandidates();
+    }, CANDIDATE_BATCH_MS);
+  }
+
+  #flushCandidates() {
+    if (this.#peerId === null || this.#candidates.length === 0) return;
+    const candidates = this.#candidates.splice(0);
+    // Losing some is no failure yet: ICE may do without them, and says so itself when it cannot.
+    this.#signalling.addCandidates(this.#peerId, candidates, this.#lifetime.signal).catch((error) => {
+      if (!this.#lifetime.signal.aborted) console.warn("candidates were not delivered:", error);
+    });
+  }
+
+  #watchConnection() {
+    const state = this.#pc.connectionState;
+    clearTimeout(this.#timers.grace);
+    if (state === "failed") this.#lose("no network path to the server");
+    if (state === "disconnected") {
+      this.#timers.grace = setTimeout(() => this.#lose("the network path went silent"), DISCONNECT_GRACE_MS);
+    }
+  }
+
+  #greet() {
+    this.send("client-ready", { version: RTVI_VERSION, about: this.#about });
+    this.#timers.ping = setInterval(() => this.#sendText(encodePing(Date.now())), PING_INTERVAL_MS);
+  }
+
+  #receive(text) {
+    const message = decode(text);
+    if (message === null) {
+      console.warn("not a message of ours:", text);
+    } else if (message.kind === "signalling") {
+      this.#obey(message.type);
+    } else {
+      const { type, data } = message;
+      this.#emit("message", { type, data });
+      if (type === "bot-ready") this.#opening?.resolve();
+      if (type === "error" && data.fatal === true) {
+        this.#end(new Problem(ProblemCode.SERVER_ERROR, String(data.error ?? data.message)));
+      }
+    }
+  }
+
+  #obey(type) {
+    if (type === "peerLeft") this.#lose("the server hung up");
+    if (type === "renegotiate") this.#negotiate().catch((error) => this.#end(error));
+  }
+
+  #sendText(text) {
+    if (this.#channel.readyState === "open") this.#channel.send(text);
+  }
+
+  #lose(detail) {
+    const code = this.#opening ? ProblemCode.CONNECTION_FAILED : ProblemCode.CONNECTION_LOST;
+    this.#end(new Problem(code, detail));
+  }
+
+  #end(problem) {
+    if (this.#lifetime.signal.aborted) return;
+    const opening = this.#opening;
+    this.close();
+    if (opening) opening.reject(problem);
+    else this.#emit("lost", problem);
+  }
+
+  #emit(type, detail) {
+    this.dispatchEvent(new CustomEvent(type, { detail }));
+  }
+}

@@ -56,7 +56,7 @@ $(BIN)/pip:
 	fi
 
 $(VENV)/.runtime: $(PACKAGES) | $(BIN)/pip
-	@echo "Installing into $(VENV): about 600 MB, some minutes the first time."
+	@echo "Installing into $(VENV): about 1 GB of disk, some minutes the first time."
 	$(PIP) install --quiet $(PINS) --editable .
 	@touch $@
 

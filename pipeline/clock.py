@@ -4,6 +4,7 @@ import asyncio
 import heapq
 import itertools
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -27,6 +28,11 @@ class MonotonicClock:
 
     async def sleep_until(self, deadline: float) -> None:
         await asyncio.sleep(max(0.0, deadline - time.monotonic()))
+
+
+def wall_time() -> str:
+    """The date and time for people to read, ISO 8601 in UTC; never used to measure anything."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 class VirtualClock:

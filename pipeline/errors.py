@@ -12,6 +12,7 @@ VisavisError
 └── StageError               a stage failed during a turn; `code` goes into the turn's record
     ├── TranscriptionError
     ├── LanguageModelError
+    │   └── EmptyReplyError  the model answered, but with nothing that can be said
     └── SynthesisError
 """
 
@@ -66,6 +67,10 @@ class TranscriptionError(StageError):
 
 class LanguageModelError(StageError):
     code = "llm_failed"
+
+
+class EmptyReplyError(LanguageModelError):
+    code = "reply_empty"
 
 
 class SynthesisError(StageError):

@@ -330,6 +330,7 @@ class TurnTrace:
     """voice or text."""
     started_at: float
     speech_end: float | None = None
+    """User speech end: the VAD's estimate, or when text arrived."""
     user_text: str = ""
     reply_text: str = ""
     heard_text: str | None = None

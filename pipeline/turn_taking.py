@@ -90,7 +90,7 @@ class TurnTaking:
         self.agent = Agent.IDLE
         self.revision = 0
         self._held_from = Agent.IDLE
-        self._text: str | None = None
+        self._has_words: bool | None = None
         self._ended = False
         self._open = False
 
@@ -126,11 +126,11 @@ class TurnTaking:
             self.agent = Agent.PREPARING
         return self._settle()
 
-    def transcribed(self, revision: int, text: str) -> list[Action]:
-        """What a revision came to; empty when nothing was said."""
+    def transcribed(self, revision: int, *, has_words: bool) -> list[Action]:
+        """Whether a revision is something to answer; late news of an old one changes nothing."""
         if revision != self.revision or not self._open:
             return []
-        self._text = text
+        self._has_words = has_words
         return self._settle()
 
     def typed(self) -> list[Action]:
@@ -144,6 +144,13 @@ class TurnTaking:
         self._open = False
         self.agent = Agent.PREPARING
         return [*stopped, Begin(self.revision, answer=True), Commit(self.revision)]
+
+    def announced(self) -> list[Action]:
+        """The agent is about to say something of its own accord."""
+        if self.agent is not Agent.IDLE:
+            raise self._illegal("announced", "agent idle")
+        self.agent = Agent.PREPARING
+        return []
 
     # ── the agent ──────────────────────────────────────────────────────────────────────────────
 
@@ -172,10 +179,10 @@ class TurnTaking:
 
     def _settle(self) -> list[Action]:
         """Decide once the turn is over and its text is known."""
-        if not self._ended or self._text is None:
+        if not self._ended or self._has_words is None:
             return []
         self._open = False
-        if not self._text:
+        if not self._has_words:
             if self.agent is Agent.HELD:
                 self.agent = self._held_from
                 return [Dismiss(self.revision), Resume()]
@@ -187,7 +194,7 @@ class TurnTaking:
 
     def _new_revision(self) -> None:
         self.revision += 1
-        self._text = None
+        self._has_words = None
         self._ended = False
         self._open = True
 

@@ -35,6 +35,7 @@ class Ear:
         self, activity: VoiceActivity, settings: EndpointingSettings, *, pre_roll: float = 0.3
     ) -> None:
         self._activity = activity
+        self._settings = settings
         self._endpointing = Endpointing(settings)
         # "MQ": 16 bit and a delay of about 2 ms; the higher settings only add delay to speech.
         self._resampler = soxr.ResampleStream(WIRE_RATE, HEARING_RATE, 1, dtype="float32", quality="MQ")
@@ -66,6 +67,11 @@ class Ear:
 
     def close_utterance(self) -> None:
         """What was heard has become a turn, or none; the next onset starts afresh."""
+        self._utterance = []
+
+    def forget(self) -> None:
+        """Whatever was being said does not count; the stream goes on."""
+        self._endpointing = Endpointing(self._settings)
         self._utterance = []
 
     def _window(self, window: Samples, end: float) -> list[Hearing]:

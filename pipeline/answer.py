@@ -1,0 +1,156 @@
+"""One revision's answer: the user's words → a prompt → text deltas → clauses → speech in a `Reply`.
+
+Everything here may turn out to be for nothing: until its revision is committed an answer is filled in
+silence, and cancelling the task that composes it undoes all of it, down to the engine's stream.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import aclosing
+from typing import Protocol
+
+from pipeline.clock import Clock
+from pipeline.errors import EmptyReplyError, StageError
+from pipeline.events import (
+    LanguageModel,
+    Prompt,
+    Span,
+    SpeechChunk,
+    Stage,
+    Synthesizer,
+    TextDelta,
+    TurnTrace,
+)
+from pipeline.tts.clauses import ClauseCutter
+from pipeline.tts.normalise import SpeakableText
+from pipeline.webrtc.playout import Reply
+
+_CLAUSES_AHEAD = 4
+"""Clauses that may wait for the synthesizer; reading the model's stream waits when there are more."""
+
+
+class AnswerListener(Protocol):
+    """Told what a committed answer consists of, from its beginning."""
+
+    def answer_text(self, delta: str) -> None: ...
+
+    def answer_chunk(self, chunk: SpeechChunk, at: float) -> None: ...
+
+    def answer_composed(self) -> None: ...
+
+
+class Answer:
+    """Filled by `compose`, heard once it is `commit`ted."""
+
+    def __init__(self, revision: int, trace: TurnTrace, clock: Clock) -> None:
+        self.revision = revision
+        self.trace = trace
+        self.reply = Reply()
+        self.wanted = asyncio.Event()
+        """Composing may begin."""
+        self.committed = asyncio.Event()
+        self._clock = clock
+        self._listener: AnswerListener | None = None
+        self._deltas: list[str] = []
+        self._chunks: list[tuple[SpeechChunk, float]] = []
+        self._composed = False
+
+    def commit(self, listener: AnswerListener) -> None:
+        """The answer is to be heard; the listener catches up with it and is told the rest."""
+        self._listener = listener
+        self.trace.committed_revision = self.revision
+        for delta in self._deltas:
+            listener.answer_text(delta)
+        for chunk, at in self._chunks:
+            listener.answer_chunk(chunk, at)
+        if self._composed:
+            listener.answer_composed()
+        self.wanted.set()
+        self.committed.set()
+
+    async def compose(
+        self, prompt: Callable[[], Awaitable[Prompt]], model: LanguageModel, synthesizer: Synthesizer
+    ) -> None:
+        """Think and speak at once: a clause is voiced while the next is written. Raises StageError."""
+        started = self._clock.now()
+        self.trace.prompt = await prompt()
+        self._span(Stage.ROUTE, started)
+        failure: StageError | None = None
+        clauses: asyncio.Queue[str | None] = asyncio.Queue(_CLAUSES_AHEAD)
+        try:
+            async with asyncio.TaskGroup() as scope:
+                scope.create_task(self._think(self.trace.prompt, model, clauses))
+                scope.create_task(self._speak(synthesizer, clauses))
+        except* StageError as failures:
+            failure = _first(failures)
+        if failure is None and not self._chunks:
+            failure = EmptyReplyError("the model's reply holds nothing that can be said")
+        if failure is not None:
+            raise failure
+        self._complete()
+
+    async def apologise(self, apology: SpeechChunk) -> None:
+        """After a failure: what was voiced so far is still heard, then the apology."""
+        await self._add(apology, own=False)
+        self._complete()
+
+    def _complete(self) -> None:
+        self._composed = True
+        self.reply.complete()
+        if self._listener is not None:
+            self._listener.answer_composed()
+
+    async def _think(self, prompt: Prompt, model: LanguageModel, clauses: asyncio.Queue[str | None]) -> None:
+        speakable, cutter = SpeakableText(), ClauseCutter()
+        started = self._clock.now()
+        first_clause = True
+        async with aclosing(model.stream(prompt)) as deltas:
+            async for delta in deltas:
+                self._note(delta, started)
+                for clause in cutter.feed(speakable.feed(delta.text)):
+                    if first_clause and self.trace.first_token_at is not None:
+                        self._span(Stage.FIRST_CLAUSE, self.trace.first_token_at)
+                        first_clause = False
+                    await clauses.put(clause)
+        for clause in (*cutter.feed(speakable.finish()), *cutter.finish()):
+            if first_clause and self.trace.first_token_at is not None:
+                self._span(Stage.FIRST_CLAUSE, self.trace.first_token_at)
+                first_clause = False
+            await clauses.put(clause)
+        await clauses.put(None)
+
+    async def _speak(self, synthesizer: Synthesizer, clauses: asyncio.Queue[str | None]) -> None:
+        while (clause := await clauses.get()) is not None:
+            started = self._clock.now()
+            chunk = await synthesizer.synthesize(clause)
+            if not self._chunks:
+                self._span(Stage.TTS, started)
+            await self._add(chunk, own=True)
+
+    async def _add(self, chunk: SpeechChunk, *, own: bool) -> None:
+        at = await self.reply.add(chunk, own=own)
+        self._chunks.append((chunk, at))
+        if self._listener is not None:
+            self._listener.answer_chunk(chunk, at)
+
+    def _note(self, delta: TextDelta, started: float) -> None:
+        trace = self.trace
+        if delta.text:
+            trace.token_times.append(delta.at)
+            trace.reply_text += delta.text
+            self._deltas.append(delta.text)
+            if trace.first_token_at is None:
+                trace.first_token_at = delta.at
+                trace.spans.append(Span(Stage.PREFILL, started, delta.at, self.revision))
+            if self._listener is not None:
+                self._listener.answer_text(delta.text)
+        if delta.usage is not None:
+            trace.usage = delta.usage
+
+    def _span(self, stage: Stage, started: float) -> None:
+        self.trace.spans.append(Span(stage, started, self._clock.now(), self.revision))
+
+
+def _first(failures: ExceptionGroup[StageError]) -> StageError:
+    first = failures.exceptions[0]
+    return first if isinstance(first, StageError) else _first(first)

@@ -1,0 +1,212 @@
+"""One WebRTC peer: negotiation, its microphone and data channel in, two tracks out."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from aiortc import (
+    MediaStreamTrack,
+    RTCConfiguration,
+    RTCDataChannel,
+    RTCIceServer,
+    RTCPeerConnection,
+    RTCRtpSender,
+    RTCSessionDescription,
+)
+from aiortc.exceptions import InvalidStateError
+from aiortc.mediastreams import MediaStreamError
+from aiortc.sdp import candidate_from_sdp
+from av import AudioFrame
+
+from pipeline.clock import Clock
+from pipeline.errors import BadMessageError, BadOfferError
+from pipeline.events import WIRE_RATE, Pcm
+from pipeline.webrtc import rtvi
+
+_log = logging.getLogger(__name__)
+
+_MALFORMED = (ValueError, IndexError, KeyError, AttributeError, AssertionError, TypeError, InvalidStateError)
+"""What aiortc's SDP parser raises for text that is not SDP: it checks little on purpose."""
+
+_WAITING_MESSAGES = 200
+"""Messages kept for a channel that is not open yet, or waiting to be read; more are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class IceServer:
+    """A STUN or TURN server, as in the W3C's RTCIceServer."""
+
+    urls: str | Sequence[str]
+    username: str | None = None
+    credential: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A trickled ICE candidate, as browsers write it."""
+
+    candidate: str
+    sdp_mid: str | None
+    sdp_mline_index: int | None
+
+
+class Peer:
+    """The server's end of one call. `answer` may be called again to renegotiate."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        voice: MediaStreamTrack,
+        face: MediaStreamTrack,
+        *,
+        ice_servers: Sequence[IceServer] = (),
+        video_codec: str = "VP8",
+    ) -> None:
+        self._clock = clock
+        self._tracks = {"audio": voice, "video": face}
+        self._video_codec = video_codec
+        servers = [
+            RTCIceServer(list(_urls(server)), server.username, server.credential) for server in ice_servers
+        ]
+        # An empty list, not None: aiortc's default is a public STUN server.
+        self._connection = RTCPeerConnection(RTCConfiguration(iceServers=servers))
+        self._microphone: asyncio.Future[MediaStreamTrack] = asyncio.get_running_loop().create_future()
+        self._channel: RTCDataChannel | None = None
+        self._unsent: list[str] = []
+        self._incoming: asyncio.Queue[rtvi.Incoming | BadMessageError] = asyncio.Queue(_WAITING_MESSAGES)
+        self.connected = asyncio.Event()
+        self.closed = asyncio.Event()
+        self._connection.on("track", self._on_track)
+        self._connection.on("datachannel", self._on_channel)
+        self._connection.on("connectionstatechange", self._on_state)
+
+    async def answer(self, sdp: str) -> RTCSessionDescription:
+        """The answer to an offer. Raises BadOfferError."""
+        try:
+            await self._connection.setRemoteDescription(RTCSessionDescription(sdp, "offer"))
+        except _MALFORMED as error:
+            raise BadOfferError(f"the offer is not usable SDP: {error or type(error).__name__}") from error
+        kinds = [transceiver.kind for transceiver in self._connection.getTransceivers()]
+        if "audio" not in kinds:
+            raise BadOfferError("the offer has no audio section; a conversation needs one")
+        for kind, track in self._tracks.items():
+            if kind in kinds and not any(sender.track is track for sender in self._connection.getSenders()):
+                self._connection.addTrack(track)
+        self._prefer_codec()
+        self._ignore_cameras()
+        try:
+            await self._connection.setLocalDescription(await self._connection.createAnswer())
+        except _MALFORMED as error:
+            raise BadOfferError(f"the offer cannot be answered: {error or type(error).__name__}") from error
+        return self._connection.localDescription
+
+    async def add_candidate(self, trickled: Candidate) -> None:
+        """A candidate the client found after its offer. Raises BadOfferError."""
+        text = trickled.candidate.removeprefix("candidate:")
+        if not text:
+            return  # the end of candidates; aiortc needs no such sign
+        try:
+            candidate = candidate_from_sdp(text)
+            candidate.sdpMid = trickled.sdp_mid
+            candidate.sdpMLineIndex = trickled.sdp_mline_index
+            await self._connection.addIceCandidate(candidate)
+        except _MALFORMED as error:
+            raise BadOfferError(f"not an ICE candidate: {trickled.candidate[:80]!r}") from error
+
+    async def microphone(self, gap: float) -> AsyncGenerator[tuple[Pcm | None, float], None]:
+        """Mono audio at WIRE_RATE and when its last sample arrived; None after `gap` s of nothing.
+
+        Ends with the call; never begins when the client sends no audio.
+        """
+        track = await self._microphone
+        while True:
+            try:
+                async with asyncio.timeout(gap):
+                    frame = await track.recv()
+            except TimeoutError:
+                yield None, self._clock.now()
+                continue
+            except MediaStreamError:
+                return
+            assert isinstance(frame, AudioFrame)
+            yield _mono(frame), self._clock.now()
+
+    async def messages(self) -> AsyncGenerator[rtvi.Incoming | BadMessageError, None]:
+        """What arrives on the data channel, in order; a bad message comes as its error."""
+        while True:
+            yield await self._incoming.get()
+
+    def send(self, text: str) -> None:
+        """Send on the data channel; kept until there is one."""
+        if self._channel is not None and self._channel.readyState == "open":
+            self._channel.send(text)
+        elif self._channel is None and len(self._unsent) < _WAITING_MESSAGES:
+            self._unsent.append(text)
+
+    async def close(self) -> None:
+        """Hang up. Nothing of the call survives."""
+        await self._connection.close()
+        for track in self._tracks.values():
+            track.stop()
+        self._microphone.cancel()
+        self.closed.set()
+
+    def _prefer_codec(self) -> None:
+        codecs = RTCRtpSender.getCapabilities("video").codecs
+        wanted = f"video/{self._video_codec}".lower()
+        for transceiver in self._connection.getTransceivers():
+            if transceiver.kind == "video":
+                # The others stay behind it, for a client that cannot do ours.
+                transceiver.setCodecPreferences(
+                    sorted(codecs, key=lambda codec: codec.mimeType.lower() != wanted)
+                )
+
+    def _ignore_cameras(self) -> None:
+        # A video track nobody reads would be decoded and queued without end (aiortc issue 554).
+        for transceiver in self._connection.getTransceivers():
+            if transceiver.kind == "video":
+                transceiver.receiver._enabled = False
+
+    def _on_track(self, track: MediaStreamTrack) -> None:
+        if track.kind == "audio" and not self._microphone.done():
+            self._microphone.set_result(track)
+
+    def _on_channel(self, channel: RTCDataChannel) -> None:
+        self._channel = channel
+        channel.on("message", self._on_message)
+        for text in self._unsent:
+            channel.send(text)
+        self._unsent.clear()
+
+    def _on_message(self, text: str | bytes) -> None:
+        try:
+            message: rtvi.Incoming | BadMessageError = rtvi.parse(text)
+        except BadMessageError as error:
+            message = error
+        if isinstance(message, rtvi.Ping):
+            return
+        if self._incoming.full():
+            _log.warning("data channel: more than %d messages wait; one was dropped", _WAITING_MESSAGES)
+        else:
+            self._incoming.put_nowait(message)
+
+    def _on_state(self) -> None:
+        if self._connection.connectionState == "connected":
+            self.connected.set()
+        elif self._connection.connectionState in ("failed", "closed"):
+            self.closed.set()
+
+
+def _urls(server: IceServer) -> Sequence[str]:
+    return [server.urls] if isinstance(server.urls, str) else server.urls
+
+
+def _mono(frame: AudioFrame) -> Pcm:
+    if frame.sample_rate != WIRE_RATE or frame.format.name != "s16":
+        raise ValueError(
+            f"expected s16 audio at {WIRE_RATE} Hz, got {frame.format.name} at {frame.sample_rate}"
+        )
+    samples = frame.to_ndarray().astype(np.int32).reshape(-1, len(frame.layout.channels))
+    return np.asarray(samples.mean(axis=1), np.int16)

@@ -1,0 +1,145 @@
+"""RTVI 2.x on the data channel: what clients send, parsed; what we send, built.
+
+The envelope is {"id", "label": "rtvi-ai", "type", "data"}. Beside it, Pipecat's stock client
+(client-js 1.13, small-webrtc-transport 1.10) sends plain strings that begin "ping" every second, and
+{"type": "signalling", "message": {"type": "trackStatus", "receiver_index", "enabled"}} when a track
+is muted. Source: https://docs.pipecat.ai/client/rtvi-standard and that client's code.
+"""
+
+import json
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from pipeline.errors import BadMessageError
+
+VERSION = "2.1.0"
+LABEL = "rtvi-ai"
+
+MAX_MESSAGE = 64 * 1024
+"""Bytes; what aiortc's SCTP announces as its largest message."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientReady:
+    id: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class SendText:
+    id: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClientMessage:
+    id: str
+    kind: str
+    data: Any
+
+
+@dataclass(frozen=True, slots=True)
+class DisconnectBot:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class TrackStatus:
+    """The client muted or unmuted a track; index 0 is its microphone."""
+
+    receiver_index: int
+    enabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """A message of the protocol that we have no use for."""
+
+    id: str
+    kind: str
+
+
+Incoming = ClientReady | SendText | ClientMessage | DisconnectBot | TrackStatus | Ping | Unknown
+
+
+def parse(text: str | bytes) -> Incoming:
+    """A message from a client. Raises BadMessageError, which says what was expected."""
+    if len(text) > MAX_MESSAGE:
+        raise BadMessageError(f"message of {len(text):,} bytes; at most {MAX_MESSAGE:,} are accepted")
+    if isinstance(text, bytes):
+        raise BadMessageError("binary message; expected JSON text")
+    if text.startswith("ping"):
+        return Ping()
+    try:
+        message = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise BadMessageError("message is not JSON; expected an RTVI envelope") from error
+    if not isinstance(message, dict):
+        raise BadMessageError(f"message is a JSON {type(message).__name__}; expected an object")
+    if message.get("type") == "signalling":
+        return _signalling(message.get("message"))
+    if message.get("label") != LABEL:
+        raise BadMessageError(f'label is {_short(message.get("label"))}; expected "{LABEL}"')
+    return _rtvi(str(message.get("id", "")), message.get("type"), message.get("data"))
+
+
+def _signalling(message: Any) -> Incoming:
+    match message:
+        case {"type": "trackStatus", "receiver_index": int(index), "enabled": bool(enabled)}:
+            return TrackStatus(index, enabled)
+        case {"type": str(kind)}:
+            return Unknown("", f"signalling {kind}")
+    raise BadMessageError("signalling message without a type")
+
+
+def _rtvi(identifier: str, kind: Any, data: Any) -> Incoming:
+    match kind, data:
+        case "client-ready", dict():
+            return ClientReady(identifier, str(data.get("version", "")))
+        case "client-ready", _:
+            return ClientReady(identifier, "")
+        case "send-text", {"content": str(content)}:
+            return SendText(identifier, content)
+        case "send-text", _:
+            raise BadMessageError("send-text without a text in data.content")
+        case "client-message", {"t": str(name)}:
+            return ClientMessage(identifier, name, data.get("d"))
+        case "client-message", _:
+            raise BadMessageError("client-message without a name in data.t")
+        case "disconnect-bot", _:
+            return DisconnectBot()
+        case str(), _:
+            return Unknown(identifier, kind)
+    raise BadMessageError(f"type is {_short(kind)}; expected a string")
+
+
+def message(kind: str, data: dict[str, Any] | None = None, *, identifier: str | None = None) -> str:
+    """A message to a client."""
+    envelope = {"id": identifier or uuid.uuid4().hex[:8], "label": LABEL, "type": kind, "data": data or {}}
+    return json.dumps(envelope, ensure_ascii=False, separators=(",", ":"))
+
+
+def server_message(kind: str, **data: Any) -> str:
+    """One of our own messages, `visavis.…`, inside RTVI's server-message."""
+    return message("server-message", {"type": kind, **data})
+
+
+def error(text: str, *, code: str, fatal: bool = False) -> str:
+    """`message` beside `error`: older clients read only that."""
+    return message("error", {"error": text, "message": text, "fatal": fatal, "code": code})
+
+
+def peer_left() -> str:
+    """Tells Pipecat's client that we hang up."""
+    return json.dumps({"type": "signalling", "message": {"type": "peerLeft"}})
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 40 else text[:37] + "..."

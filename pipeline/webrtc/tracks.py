@@ -1,0 +1,105 @@
+"""The two tracks a session sends, voice and face, paced by one monotonic clock.
+
+Sound is never skipped: after a stall its time stamps jump ahead and it goes on where it was. Pictures
+are: a late frame is drawn for the time it is shown at.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Executor
+from fractions import Fraction
+
+from aiortc import MediaStreamTrack
+from aiortc.mediastreams import MediaStreamError
+from av import AudioFrame, VideoFrame
+
+from pipeline.clock import Clock
+from pipeline.events import WIRE_RATE, Face, Mood, Performer, Pose
+from pipeline.webrtc.playout import FRAME, FRAME_SECONDS, Playout
+
+_VIDEO_RATE = 90_000
+_LATE = 3 * FRAME_SECONDS
+"""Behind by this much, sound no longer catches up in a burst: it would only fill jitter buffers."""
+
+
+class _PacedTrack(MediaStreamTrack):
+    """A track whose frame n is due at its origin + n periods."""
+
+    def __init__(self, clock: Clock, origin: float, period: float) -> None:
+        super().__init__()
+        self._clock = clock
+        self._origin = origin
+        self._period = period
+        self._index = -1
+
+    async def _next_index(self, max_late: float) -> int:
+        """Wait for the next frame's time; how many periods after the origin it is."""
+        if self.readyState != "live":
+            raise MediaStreamError
+        now = self._clock.now()
+        self._index += 1
+        late = now - self._due()
+        if self._index == 0 or late > max_late:
+            self._index = max(self._index, int((now - self._origin) / self._period) + 1)
+        await self._clock.sleep_until(self._due())
+        return self._index
+
+    def _due(self) -> float:
+        return self._origin + self._index * self._period
+
+
+class VoiceTrack(_PacedTrack):
+    """The playout, as 20 ms frames of 48 kHz mono."""
+
+    kind = "audio"
+
+    def __init__(self, clock: Clock, origin: float, playout: Playout) -> None:
+        super().__init__(clock, origin, FRAME_SECONDS)
+        self._playout = playout
+
+    async def recv(self) -> AudioFrame:
+        index = await self._next_index(_LATE)
+        frame = AudioFrame.from_ndarray(self._playout.next_frame()[None], format="s16", layout="mono")
+        frame.sample_rate = WIRE_RATE
+        frame.pts = index * FRAME
+        frame.time_base = Fraction(1, WIRE_RATE)
+        return frame
+
+
+class FaceTrack(_PacedTrack):
+    """The face, drawn for the audio position that goes out at the frame's time."""
+
+    kind = "video"
+
+    def __init__(
+        self,
+        clock: Clock,
+        origin: float,
+        playout: Playout,
+        performer: Performer,
+        face: Face,
+        mood: Callable[[], Mood],
+        executor: Executor,
+        *,
+        fps: int = 25,
+    ) -> None:
+        super().__init__(clock, origin, 1 / fps)
+        self._playout = playout
+        self._performer = performer
+        self._face = face
+        self._mood = mood
+        self._executor = executor
+
+    async def recv(self) -> VideoFrame:
+        index = await self._next_index(self._period)
+        now = self._clock.now()
+        position = self._playout.position(now)
+        pose = self._performer.pose(now, position, self._mood())
+        frame = await asyncio.get_running_loop().run_in_executor(self._executor, self._draw, pose)
+        frame.pts = round(index * self._period * _VIDEO_RATE)
+        frame.time_base = Fraction(1, _VIDEO_RATE)
+        return frame
+
+    def _draw(self, pose: Pose) -> VideoFrame:
+        # VP8 wants planes; converting here keeps the encode pool for encoding.
+        return VideoFrame.from_ndarray(self._face.draw(pose), format="bgr24").reformat(format="yuv420p")

@@ -1,0 +1,86 @@
+"""The built wheel, installed outside the checkout, is the whole product."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, REPOSITORY]
+    subprocess.run(build, check=True)
+    (built,) = folder.glob("visavis-*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The `bin` folder of an environment with the wheel in it.
+
+    The dependencies are those of the environment the tests run in, named in a path file. The path
+    files over there, the one of the editable checkout among them, are not read from here.
+    """
+    environment = tmp_path_factory.mktemp("installed")
+    venv.create(environment, with_pip=False)
+    python = environment / "bin" / "python"
+    install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-deps", wheel]
+    subprocess.run(install, check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return environment / "bin"
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory that is not the checkout, with nothing of it on any path."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+    monkeypatch.setenv("VISAVIS_SERVER__PORT", "0")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*command: str | os.PathLike[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_the_wheel_holds_code_page_and_settings_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {
+        "configs",
+        "pipeline",
+        "services",
+        "web",
+    }
+    assert {"configs/local.yaml", "services/models.txt", "web/index.html", "web/app.js"} <= set(names)
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    assert [
+        name for name in names if "__pycache__" in name or name.endswith((".pyc", ".onnx", ".gguf"))
+    ] == []
+
+
+def test_what_runs_is_the_wheel(installed: Path, elsewhere: Path) -> None:
+    names = "pipeline, services, configs, web"
+    code = f"import {names}; print(*(module.__file__ for module in ({names})))"
+    shown = run(installed / "python", "-c", code)
+    assert shown.returncode == 0, shown.stderr
+    assert all(Path(path).is_relative_to(installed.parent) for path in shown.stdout.split())
+
+
+@pytest.mark.models
+def test_the_doctor_finds_it_fit(installed: Path, elsewhere: Path) -> None:
+    shown = run(installed / "visavis", "doctor", "--json")
+    findings = json.loads(shown.stdout)
+    assert [finding for finding in findings if finding["verdict"] == "fail"] == []
+    assert shown.returncode == 0

@@ -1,0 +1,1 @@
+"""The observer: what happened in a turn, as numbers. It subscribes; stages do not know it."""

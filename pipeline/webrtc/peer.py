@@ -58,14 +58,12 @@ class Peer:
     def __init__(
         self,
         clock: Clock,
-        voice: MediaStreamTrack,
-        face: MediaStreamTrack,
         *,
         ice_servers: Sequence[IceServer] = (),
         video_codec: str = "VP8",
     ) -> None:
         self._clock = clock
-        self._tracks = {"audio": voice, "video": face}
+        self._tracks: dict[str, MediaStreamTrack] = {}
         self._video_codec = video_codec
         servers = [
             RTCIceServer(list(_urls(server)), server.username, server.credential) for server in ice_servers
@@ -81,6 +79,10 @@ class Peer:
         self._connection.on("track", self._on_track)
         self._connection.on("datachannel", self._on_channel)
         self._connection.on("connectionstatechange", self._on_state)
+
+    def add_tracks(self, *tracks: MediaStreamTrack) -> None:
+        """What to send, at most one track of a kind; before the first `answer`."""
+        self._tracks |= {track.kind: track for track in tracks}
 
     async def answer(self, sdp: str) -> RTCSessionDescription:
         """The answer to an offer. Raises BadOfferError."""

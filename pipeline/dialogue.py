@@ -1,0 +1,324 @@
+"""A dialogue: what turn-taking decides about each event, carried out.
+
+`_do` is where decisions become deeds; `_answer` is the life of one revision, from the user's words to
+the end of the reply. Every answer is a task in the session's scope, and a turn ends in exactly one
+`_close_turn`, whatever happens to it.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Awaitable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from pipeline import turn_taking as floor
+from pipeline.answer import Answer
+from pipeline.asr.ear import Ear
+from pipeline.clock import Clock
+from pipeline.conversation import Conversation, Exchange
+from pipeline.errors import StageError, TranscriptionError
+from pipeline.events import (
+    Face,
+    Hearing,
+    LanguageModel,
+    Message,
+    Mood,
+    Performer,
+    Prompt,
+    Span,
+    SpeechChunk,
+    SpeechEnd,
+    SpeechOnset,
+    SpeechPause,
+    Stage,
+    Synthesizer,
+    Transcriber,
+    TurnTrace,
+    Utterance,
+)
+from pipeline.turn_taking import Agent, TurnTaking, User
+from pipeline.webrtc.announcer import Announcer
+from pipeline.webrtc.playout import HeardWord, Playout, Reply
+
+_log = logging.getLogger(__name__)
+
+
+class PromptWriter(Protocol):
+    def __call__(self, history: Sequence[Message], turn: str) -> Awaitable[Prompt]: ...
+
+
+class TurnRecorder(Protocol):
+    """The timeline's seam: told once about every turn when it is over; gives its record."""
+
+    def __call__(self, trace: TurnTrace) -> Mapping[str, Any]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stages:
+    """What a session is made of. Ear and performer keep a stream's memory and are its own."""
+
+    ear: Ear
+    transcriber: Transcriber
+    write_prompt: PromptWriter
+    language_model: LanguageModel
+    synthesizer: Synthesizer
+    performer: Performer
+    face: Face
+    render_executor: Executor
+    apology: SpeechChunk
+    greeting: SpeechChunk | None = None
+
+
+class Dialogue:
+    """One conversation's turns. Its events come from `Session`; it plays to `playout`."""
+
+    def __init__(
+        self,
+        session_id: str,
+        stages: Stages,
+        clock: Clock,
+        announcer: Announcer,
+        recorder: TurnRecorder,
+        scope: asyncio.TaskGroup,
+    ) -> None:
+        self.playout = Playout(clock, self)
+        self.last_activity = clock.now()
+        """When somebody last spoke or typed."""
+        self._session_id = session_id
+        self._stages = stages
+        self._clock = clock
+        self._announcer = announcer
+        self._recorder = recorder
+        self._scope = scope
+        self._floor = TurnTaking()
+        self._conversation = Conversation()
+        self._answers: dict[int, tuple[Answer, asyncio.Task[None]]] = {}
+        self._exchanges: dict[int, Exchange] = {}
+        self._utterance: Utterance | None = None
+        self._typed = ""
+        self._current: Answer | None = None
+        self._greeted = False
+
+    def mood(self) -> Mood:
+        """What the avatar visibly does now."""
+        if self._floor.agent is Agent.SPEAKING:
+            return Mood.SPEAKING
+        if self._floor.user is not User.SILENT:
+            return Mood.LISTENING
+        return Mood.THINKING if self._floor.agent is Agent.PREPARING else Mood.IDLE
+
+    # ── events ─────────────────────────────────────────────────────────────────────────────────
+
+    def heard(self, hearing: Hearing) -> None:
+        """The user's microphone: speech began, paused or ended."""
+        self.last_activity = self._clock.now()
+        match hearing:
+            case SpeechOnset():
+                self._do(self._floor.speech_started())
+            case SpeechPause(utterance=utterance):
+                self._utterance = utterance
+                self._do(self._floor.speech_paused())
+            case SpeechEnd():
+                self._do(self._floor.speech_ended())
+
+    def typed(self, text: str) -> None:
+        """The user sent text: a turn of its own."""
+        self.last_activity = self._clock.now()
+        if self._floor.user is User.MAYBE_DONE:
+            self._stages.ear.forget()
+        self._typed = text
+        self._do(self._floor.typed())
+
+    def microphone_silent(self) -> None:
+        """No audio comes any more: what was being said is over."""
+        if self._floor.user is not User.SILENT:
+            for hearing in self._stages.ear.mute(self._clock.now()):
+                self.heard(hearing)
+
+    def greet(self) -> None:
+        """Say the greeting, once, unless a turn is under way already."""
+        greeting = self._stages.greeting
+        if greeting is None or self._greeted or self._floor.agent is not Agent.IDLE:
+            return
+        self._greeted = True
+        self._do(self._floor.announced())
+        answer = self._new_answer("greeting", self._clock.now())
+        self._answers[answer.revision] = (answer, self._scope.create_task(self._say(answer, greeting)))
+        self._hand_over(answer)
+
+    def close(self) -> None:
+        """The call is over: a turn under way ends, recorded, and every task with it."""
+        if self._current is not None:
+            _, task = self._answers[self._current.revision]
+            self._close_turn(self._current, failed="disconnected")
+            task.cancel()
+        for _, task in self._answers.values():
+            task.cancel()
+        self.playout.stop()
+
+    # ── what turn-taking decides ───────────────────────────────────────────────────────────────
+
+    def _do(self, actions: Sequence[floor.Action]) -> None:
+        for action in actions:
+            match action:
+                case floor.Begin():
+                    self._begin(action)
+                case floor.Commit(revision=revision):
+                    self._commit(revision)
+                case floor.Drop(revision=revision):
+                    self._drop(revision)
+                case floor.Dismiss(revision=revision):
+                    self._stages.ear.close_utterance()
+                    self._drop(revision)
+                case floor.Hold():
+                    self.playout.hold()
+                case floor.Resume():
+                    self.playout.resume()
+                case floor.Cancel():
+                    self._cancel()
+        self._announcer.state(user=self._floor.user, agent=self._floor.agent, mood=self.mood())
+
+    def _begin(self, begin: floor.Begin) -> None:
+        utterance, self._utterance = self._utterance, None
+        if utterance is None:
+            answer = self._new_answer("text", self._clock.now())
+            answer.trace.user_text = self._typed
+        else:
+            answer = self._new_answer("voice", utterance.started_at)
+            answer.trace.speech_end = utterance.ended_at
+        if begin.answer:
+            answer.wanted.set()
+        task = self._scope.create_task(self._answer(answer, utterance))
+        self._answers[answer.revision] = (answer, task)
+
+    def _commit(self, revision: int) -> None:
+        answer, _ = self._answers[revision]
+        trace = answer.trace
+        if trace.input == "voice":
+            self._stages.ear.close_utterance()
+        if trace.speech_end is None:
+            trace.speech_end = trace.started_at
+        trace.spans.append(Span(Stage.ENDPOINTING, trace.speech_end, self._clock.now(), revision))
+        self._exchanges[revision] = self._conversation.commit(trace.user_text)
+        if trace.user_text:
+            self._announcer.transcript(trace.user_text, final=True)
+        self._hand_over(answer)
+
+    def _hand_over(self, answer: Answer) -> None:
+        """From here on, this answer is what is played and seen."""
+        self._current = answer
+        self._stages.performer.clear()
+        self._announcer.reply_begins()
+        self.playout.play(answer.reply)
+        answer.commit(self)
+
+    def _drop(self, revision: int) -> None:
+        answer, task = self._answers.pop(revision)
+        task.cancel()
+        answer.reply.stop()
+
+    def _cancel(self) -> None:
+        answer = self._current
+        if answer is None:
+            return
+        _, task = self._answers[answer.revision]
+        self.playout.stop()
+        self._close_turn(answer, interrupted=True)
+        task.cancel()
+
+    # ── one revision ───────────────────────────────────────────────────────────────────────────
+
+    def _new_answer(self, kind: str, started_at: float) -> Answer:
+        trace = TurnTrace(uuid.uuid4().hex[:12], self._session_id, kind, started_at)
+        return Answer(self._floor.revision, trace, self._clock)
+
+    async def _answer(self, answer: Answer, utterance: Utterance | None) -> None:
+        """From words to the end of the reply; cancelled when the revision is dropped."""
+        try:
+            if utterance is not None and not await self._transcribe(answer, utterance):
+                return
+            await answer.wanted.wait()
+            await answer.compose(
+                lambda: self._stages.write_prompt(self._conversation.history(), answer.trace.user_text),
+                self._stages.language_model,
+                self._stages.synthesizer,
+            )
+        except StageError as error:
+            await self._apologise(answer, error)
+        await answer.committed.wait()
+        await answer.reply.done.wait()
+        self._close_turn(answer)
+        self._do(self._floor.reply_ended())
+
+    async def _transcribe(self, answer: Answer, utterance: Utterance) -> bool:
+        """Whether there is something to answer."""
+        started = self._clock.now()
+        try:
+            transcript = await self._stages.transcriber.transcribe(utterance.samples)
+        except TranscriptionError:
+            self._do(self._floor.transcribed(answer.revision, has_words=True))
+            raise
+        answer.trace.spans.append(Span(Stage.ASR, started, self._clock.now(), answer.revision))
+        answer.trace.user_text = transcript.text
+        if transcript.text:
+            self._announcer.transcript(transcript.text, final=False)
+        self._do(self._floor.transcribed(answer.revision, has_words=bool(transcript.text)))
+        return bool(transcript.text)
+
+    async def _apologise(self, answer: Answer, error: StageError) -> None:
+        """No turn ends in silence; whether this is one is known when it is committed."""
+        await answer.committed.wait()
+        _log.warning("session %s: turn %s failed: %s", self._session_id, answer.trace.turn_id, error)
+        answer.trace.failed = error.code
+        self._announcer.failed(str(error), code=error.code)
+        await answer.apologise(self._stages.apology)
+
+    async def _say(self, answer: Answer, chunk: SpeechChunk) -> None:
+        """A line of our own, without a turn."""
+        await answer.apologise(chunk)
+        await answer.reply.done.wait()
+        self._close_turn(answer)
+        self._do(self._floor.reply_ended())
+
+    def _close_turn(self, answer: Answer, *, interrupted: bool = False, failed: str | None = None) -> None:
+        """The turn's one terminal event."""
+        trace = answer.trace
+        self._current = None
+        self._answers.pop(answer.revision, None)
+        self._stages.performer.clear()
+        if answer.reply.started.is_set():
+            self._announcer.stopped_speaking(interrupted=interrupted)
+        self.last_activity = trace.ended_at = self._clock.now()
+        if trace.input == "greeting":
+            return
+        trace.interrupted = interrupted
+        trace.failed = trace.failed or failed
+        trace.heard_text = answer.reply.heard_text()
+        self._exchanges.pop(answer.revision).assistant = trace.heard_text
+        self._announcer.turn(self._recorder(trace))
+
+    # ── what goes out: PlayoutListener and AnswerListener ──────────────────────────────────────
+
+    def reply_started(self, reply: Reply) -> None:
+        answer = self._current
+        assert answer is not None
+        answer.trace.first_sound_at = self._clock.now()
+        if answer.trace.failed is None and answer.trace.input != "greeting":
+            answer.trace.first_audio_at = answer.trace.first_sound_at
+        self._announcer.started_speaking()
+        self._do(self._floor.reply_started())
+
+    def word_started(self, reply: Reply, word: HeardWord) -> None:
+        self._announcer.word(word)
+
+    def answer_text(self, delta: str) -> None:
+        self._announcer.text(delta)
+
+    def answer_chunk(self, chunk: SpeechChunk, at: float) -> None:
+        self._stages.performer.cue(chunk, at)
+        self._announcer.segment(chunk.text, at)
+
+    def answer_composed(self) -> None:
+        self._announcer.composed()

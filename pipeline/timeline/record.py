@@ -1,0 +1,149 @@
+"""A turn's trace → its record, the unit of `turns.json` (docs/metrics.md defines every field).
+
+What cannot be known is null, never 0. The server fills in what it sees; a client that measures joins
+its own times (`joined`).
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+from pipeline.clock import Clock
+from pipeline.events import Span, Stage, TurnTrace
+
+SCHEMA_VERSION = 1
+
+_UNKNOWN: dict[str, Any] = dict.fromkeys(
+    (
+        "time_to_first_audio_ms",
+        "time_to_first_sound_ms",
+        "time_to_first_frame_ms",
+        "speech_gaps",
+        "render_freezes",
+        "av_skew_ms",
+        "barge_in_stop_ms",
+        "handoff_gap_ms",
+        "queue_ms",
+        "evidence_digest",
+        "utilisation",
+    )
+)
+
+
+class TurnRecords:
+    """Makes the records of one session; wall-clock dates are taken once, at its start."""
+
+    def __init__(self, clock: Clock, route: Mapping[str, Any]) -> None:
+        self._started = clock.now()
+        self._date = datetime.now(UTC)
+        self._route = dict(route)
+
+    def __call__(self, trace: TurnTrace) -> dict[str, Any]:
+        """The record of a turn that is over."""
+        usage, prompt = trace.usage, trace.prompt
+        sections = {section.name: section.digest for section in prompt.sections} if prompt else {}
+        return {
+            **_UNKNOWN,
+            "schema_version": SCHEMA_VERSION,
+            "turn_id": trace.turn_id,
+            "session_id": trace.session_id,
+            "started_at": self._wall(trace.started_at),
+            "input": trace.input,
+            "user_text": trace.user_text,
+            "reply_text": trace.reply_text,
+            "heard_text": trace.heard_text,
+            "committed_revision": trace.committed_revision,
+            "interrupted": trace.interrupted,
+            "failed": trace.failed,
+            "total_ms": _ms(trace.started_at, trace.ended_at),
+            "stages": stage_shares(trace),
+            "first_token_ms": _first_token(trace),
+            "token_gaps_ms": _gaps(trace.token_times),
+            "retries": trace.retries,
+            "cancels": trace.cancels,
+            "route": self._route,
+            "kv_source": _kv_source(trace),
+            "prompt_digest": prompt.digest if prompt else None,
+            "evidence_digest": sections.get("evidence"),
+            "prompt_tokens": usage.prompt_tokens if usage else None,
+            "output_tokens": usage.output_tokens if usage else None,
+            "output_tokens_per_s": _rate(trace),
+        }
+
+    def _wall(self, at: float) -> str:
+        date = self._date + timedelta(seconds=at - self._started)
+        return date.isoformat(timespec="milliseconds")
+
+
+def stage_shares(trace: TurnTrace) -> dict[str, Any]:
+    """Raw spans and each stage's share of the wait, ms from the user's speech end.
+
+    A share is max(0, the stage's end − the latest end of all earlier stages), clipped to [speech end,
+    first sample sent], in the order of `Stage`, of the committed revision only. The server sees
+    neither the uplink nor the playout; they are null here.
+    """
+    begin = trace.speech_end
+    spans = [span for span in trace.spans if span.revision == trace.committed_revision]
+    shares: dict[str, float | None] = dict.fromkeys(stage.value for stage in Stage)
+    if begin is None:
+        return {"shares_ms": shares, "spans": []}
+    end = trace.first_audio_at
+    latest = begin
+    for stage in Stage:
+        ends = [span.end for span in spans if span.stage is stage]
+        if stage is Stage.EGRESS and end is not None:
+            ends = [end]
+        if not ends or end is None:
+            continue
+        reached = min(max(ends), end)
+        shares[stage.value] = round(max(0.0, reached - latest) * 1000, 1)
+        latest = max(latest, reached)
+    return {"shares_ms": shares, "spans": [_span(span, begin) for span in spans]}
+
+
+def _span(span: Span, begin: float) -> dict[str, Any]:
+    return {
+        "stage": span.stage.value,
+        "start_ms": round((span.start - begin) * 1000, 1),
+        "end_ms": round((span.end - begin) * 1000, 1),
+        "revision": span.revision,
+    }
+
+
+def _first_token(trace: TurnTrace) -> float | None:
+    prefill = [span for span in trace.spans if span.stage is Stage.PREFILL]
+    return _ms(prefill[-1].start, prefill[-1].end) if prefill else None
+
+
+def _gaps(times: Sequence[float]) -> dict[str, Any] | None:
+    gaps = sorted((later - earlier) * 1000 for earlier, later in pairwise(times))
+    if not gaps:
+        return None
+    return {
+        "p50": round(gaps[len(gaps) // 2], 1),
+        "p99": round(gaps[min(len(gaps) - 1, int(len(gaps) * 0.99))], 1),
+        "max": round(gaps[-1], 1),
+        "unit": "chunk",
+    }
+
+
+def _kv_source(trace: TurnTrace) -> dict[str, int | None] | None:
+    usage = trace.usage
+    if usage is None or usage.prompt_tokens is None or usage.cached_tokens is None:
+        return None
+    computed = usage.prompt_tokens - usage.cached_tokens
+    return {"computed": computed, "prefix": usage.cached_tokens, "handoff": 0, "reload": 0}
+
+
+def _rate(trace: TurnTrace) -> float | None:
+    """Tokens a second from the first token to the last; None for fewer than two."""
+    tokens = trace.usage.output_tokens if trace.usage else None
+    if not tokens or tokens < 2 or len(trace.token_times) < 2:
+        return None
+    seconds = trace.token_times[-1] - trace.token_times[0]
+    return round((tokens - 1) / seconds, 1) if seconds > 0 else None
+
+
+def _ms(start: float | None, end: float | None) -> float | None:
+    return None if start is None or end is None else round((end - start) * 1000, 1)

@@ -172,6 +172,7 @@ class DemoPage {
 
   async #loseMicrophone(track) {
     if (track !== this.#microphone) return;
+    this.#retry = () => this.#turnOnMicrophone();
     this.#dropMicrophone();
     await this.#client.setMicrophone(null);
     this.#report(new Problem(ProblemCode.MICROPHONE_LOST));

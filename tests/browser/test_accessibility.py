@@ -1,0 +1,125 @@
+"""Keyboard alone, and what axe-core finds in every state of the page."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.browser.fake_server import FakeServer
+
+pytestmark = pytest.mark.browser
+
+Open = Callable[..., Awaitable[Page]]
+
+RUN_AXE = """
+  axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) =>
+    violations.map(({ id, impact, nodes }) => ({
+      id,
+      impact,
+      nodes: nodes.map(({ target, failureSummary }) => [target, failureSummary]),
+    })),
+  )
+"""
+
+
+@pytest.fixture(scope="session")
+def axe(node_modules: Path) -> str:
+    return (node_modules / "axe-core" / "axe.min.js").read_text()
+
+
+async def violations(page: Page, axe: str) -> list[Any]:
+    await page.evaluate(axe)
+    found = await page.evaluate(RUN_AXE)
+    return [violation for violation in found if violation["impact"] in ("serious", "critical")]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+async def test_axe_finds_nothing_serious(
+    open_page: Open, server: FakeServer, axe: str, scheme: str, width: int
+) -> None:
+    page = await open_page(
+        server.url,
+        color_scheme=scheme,
+        viewport={"width": width, "height": 800},
+        reduced_motion="reduce",
+    )
+    assert await violations(page, axe) == []
+    await page.get_by_role("button", name="Settings").click()
+    assert await violations(page, axe) == []
+    await page.keyboard.press("Escape")
+    await page.get_by_role("button", name="Start talking").click()
+    session = await server.session()
+    session.send("user-transcription", {"text": "Where are you?", "final": True})
+    session.say("Right here.")
+    session.mood("speaking")
+    session.end_turn(interrupted=True)
+    session.send("error", {"error": "Something failed.", "fatal": False})
+    await expect(page.get_by_role("listitem")).to_have_count(3)
+    await page.get_by_role("button", name="Mute").click()
+    assert await violations(page, axe) == []
+    session.send("error", {"error": "The end.", "fatal": True})
+    await expect(page.get_by_role("alert")).to_be_visible()
+    assert await violations(page, axe) == []
+
+
+@pytest.mark.parametrize("width", [320, 360, 768, 1280])
+async def test_nothing_sticks_out_sideways(open_page: Open, server: FakeServer, width: int) -> None:
+    page = await open_page(server.url, viewport={"width": width, "height": 700})
+    assert await page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+async def test_everything_is_reached_and_shown_by_tab(open_page: Open, server: FakeServer) -> None:
+    page = await open_page(server.url)
+    await page.get_by_role("button", name="Start talking").click()
+    await server.session()
+    await expect(page.locator("#state-label")).to_have_text("Ready")
+    await page.get_by_label("Message to Vis").fill("x")
+    await page.evaluate("document.body.tabIndex = -1; document.body.focus()")
+    reached = []
+    for _ in range(7):
+        await page.keyboard.press("Tab")
+        reached.append(await page.evaluate("document.activeElement.id || document.activeElement.ariaLabel"))
+        assert await page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    assert reached == ["mute", "call", "captions-toggle", "settings-open", "log", "message", "Send"]
+
+
+async def test_a_whole_call_by_keyboard(open_page: Open, server: FakeServer) -> None:
+    page = await open_page(server.url)
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("button", name="Start talking")).to_be_focused()
+    await page.keyboard.press("Enter")
+    session = await server.session()
+    await expect(page.locator("#announcer")).to_have_text("Connected. You can speak, or type.")
+    await page.keyboard.press("m")
+    await expect(page.locator("#announcer")).to_have_text("Microphone muted")
+    await page.get_by_role("button", name="Settings").press("Enter")
+    await expect(page.get_by_role("dialog")).to_be_visible()
+    await page.keyboard.press("Escape")
+    await expect(page.get_by_role("dialog")).to_be_hidden()
+    await expect(page.get_by_role("button", name="Settings")).to_be_focused()
+    await page.get_by_role("button", name="Hang up").press("Space")
+    await session.closed.wait()
+    await expect(page.locator("#announcer")).to_have_text("Call ended")
+
+
+async def test_whoever_wants_less_motion_gets_none(open_page: Open, server: FakeServer) -> None:
+    page = await open_page(server.url, reduced_motion="reduce")
+    await page.get_by_role("button", name="Start talking").click()
+    session = await server.session()
+    session.mood("thinking")
+    await expect(page.locator("#frame")).to_have_attribute("data-mood", "thinking")
+    assert await page.evaluate("document.getAnimations().length") == 0
+
+
+async def test_a_reply_is_read_out_once_it_is_whole(open_page: Open, server: FakeServer) -> None:
+    page = await open_page(server.url)
+    await page.get_by_role("button", name="Start talking").click()
+    session = await server.session()
+    session.say("Not yet")
+    entry = page.get_by_role("listitem")
+    await expect(entry).to_have_attribute("aria-busy", "true")
+    session.end_turn()
+    await expect(entry).not_to_have_attribute("aria-busy", "true")

@@ -18,6 +18,7 @@ from pydantic import (
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from pipeline.llm.instructions import DEFAULT_INSTRUCTIONS
 from services.config.faults import expect
 from services.config.fields import (
     FilePath,
@@ -83,11 +84,16 @@ class Server(Section):
         return self.cache_dir or Path(platformdirs.user_cache_dir("visavis"))
 
 
+class Example(Section):
+    user: Annotated[str, Field(min_length=1, max_length=2000)]
+    agent: Annotated[str, Field(min_length=1, max_length=2000)]
+
+
 class Agent(Section):
     name: Annotated[str, Field(min_length=1, max_length=60)] = "Vis"
-    instructions: Annotated[str, Field(min_length=1, max_length=8000)] = (
-        "You are Vis, a friendly assistant who talks with people by voice. Answer in one or two short "
-        "spoken sentences. Use plain words, no lists, no markup. If you do not know, say so."
+    instructions: Annotated[str, Field(min_length=1, max_length=8000)] = DEFAULT_INSTRUCTIONS.system
+    examples: tuple[Example, ...] = tuple(
+        Example(user=user, agent=agent) for user, agent in DEFAULT_INSTRUCTIONS.examples
     )
     greeting: Annotated[str, Field(max_length=500)] = "Hello, I am Vis. What would you like to talk about?"
     apology: Annotated[str, Field(min_length=1, max_length=500)] = (
@@ -160,9 +166,9 @@ class OpenAIEndpoint(Section):
 
 
 class Sampling(Section):
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.3
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.2
     top_p: Annotated[float, Field(gt=0, le=1)] = 0.9
-    repeat_penalty: Annotated[float, Field(ge=1, le=2)] = 1.1
+    repeat_penalty: Annotated[float, Field(ge=1, le=2)] = 1.05
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
     max_output_tokens: Annotated[int, Field(ge=1, le=4096)] = 80
 
@@ -214,9 +220,9 @@ class Llm(Section):
 
 class Tts(Section):
     voice: FilePath | None = None
-    length_scale: Annotated[float, Field(ge=0.5, le=2)] = 1.0
-    noise_scale: Annotated[float, Field(ge=0, le=2)] = 0.667
-    noise_w_scale: Annotated[float, Field(ge=0, le=2)] = 0.8
+    length_scale: Annotated[float, Field(ge=0.5, le=2)] | None = None
+    noise_scale: Annotated[float, Field(ge=0, le=2)] | None = None
+    noise_w_scale: Annotated[float, Field(ge=0, le=2)] | None = None
     threads: Threads = 1
 
 

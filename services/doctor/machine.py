@@ -15,6 +15,11 @@ from services.doctor.finding import Finding, Verdict
 GIB = 1024**3
 CACHE_BYTES = 250 * 1024**2
 """The re-quantised language model and the voice with alignments, with room to write them beside the old."""
+PREPARED = {
+    "the re-quantised language model": "*.Q8_0.gguf",
+    "the voice with alignments": "*.aligned.onnx",
+}
+"""What is made once and kept in the cache folder, by the names that its makers give it."""
 ENOUGH_MEMORY = 2 * GIB
 ENOUGH_CORES = 2
 CONNECT_SECONDS = 3.0
@@ -52,10 +57,11 @@ def cache(config: Config) -> Finding:
         return Finding(
             "cache", Verdict.FAIL, f"{folder} cannot be written", "set server.cache_dir to a folder of yours"
         )
-    files = sum(1 for path in folder.rglob("*") if path.is_file()) if folder.exists() else 0
+    missing = [name for name, pattern in PREPARED.items() if not any(folder.rglob(pattern))]
     free = shutil.disk_usage(existing).free
-    detail = f"{folder}, {free / GIB:.1f} GiB free, {files} files made so far"
-    if free < CACHE_BYTES and not files:
+    state = f"to be made at the first start: {', '.join(missing)}" if missing else "everything is prepared"
+    detail = f"{folder}, {free / GIB:.1f} GiB free; {state}"
+    if free < CACHE_BYTES and missing:
         remedy = f"free {CACHE_BYTES // 1024**2} MiB, or set server.cache_dir to another disk"
         return Finding("cache", Verdict.FAIL, detail, remedy)
     return Finding("cache", Verdict.OK, detail)

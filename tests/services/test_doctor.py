@@ -19,6 +19,7 @@ from packaging.requirements import Requirement
 from services.config import Config, load
 from services.doctor import Finding, Verdict, examine, machine, software, something_fails
 from services.doctor.finding import as_table
+from services.engine import model_file
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -206,6 +207,15 @@ def test_a_cache_folder_that_cannot_be_made_is_found(tmp_path: Path) -> None:
     fit = machine.cache(configured(server__cache_dir=tmp_path / "new" / "below"))
     assert fit.verdict is Verdict.OK
     assert not (tmp_path / "new").exists()
+
+
+def test_what_is_prepared_is_told_from_what_is_not(tmp_path: Path) -> None:
+    config = configured(server__cache_dir=tmp_path)
+    assert "language model, the voice" in machine.cache(config).detail
+    (tmp_path / model_file.CACHED_NAME).touch()
+    (tmp_path / "below").mkdir()
+    (tmp_path / "below" / "joe-0123.aligned.onnx").touch()
+    assert "everything is prepared" in machine.cache(config).detail
 
 
 Usage = namedtuple("Usage", ["total", "used", "free"])

@@ -1,0 +1,1 @@
+"""The drawn character: what it looks like, layer by layer."""

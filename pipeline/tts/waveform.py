@@ -1,0 +1,51 @@
+"""Loudness, edges and pauses of synthesised speech. Mono float32, shape (n,)."""
+
+import numpy as np
+
+from pipeline.events import Samples
+
+AUDIBLE = 10 ** (-50 / 20)
+"""RMS of a frame from which on it counts as sound: −50 dBFS (docs/metrics.md)."""
+_FRAME = 0.005
+
+LEAD = 0.02
+"""Seconds kept before the first sound. Piper leaves 0 to 470 ms (measured), all of it waiting time."""
+
+SENTENCE_PAUSE = 0.3
+"""Least seconds of quiet after a sentence. Piper leaves 110 to 240 ms; readers pause 300 to 500."""
+CLAUSE_PAUSE = 0.15
+"""Least seconds of quiet after a comma; Piper leaves 140 to 280 ms."""
+CUT_PAUSE = 0.05
+"""Most seconds of quiet where a sentence goes on in the next chunk: nobody pauses there."""
+
+_KNEE = 0.8
+
+
+def amplified(samples: Samples, gain: float) -> Samples:
+    """Louder by a constant factor; peaks above 0.8 are rounded off below 1 instead of clipped."""
+    louder = samples * np.float32(gain)
+    over = np.abs(louder) > _KNEE
+    room = 1 - _KNEE
+    louder[over] = np.sign(louder[over]) * (_KNEE + room * np.tanh((np.abs(louder[over]) - _KNEE) / room))
+    return louder
+
+
+def audible_span(samples: Samples, rate: int) -> tuple[int, int]:
+    """First and last-but-one sample of the sound in `samples`, to 5 ms; (0, n) when there is none."""
+    size = max(1, int(rate * _FRAME))
+    whole = samples[: len(samples) // size * size].reshape(-1, size)
+    loud = np.flatnonzero(np.sqrt(np.mean(np.square(whole), axis=1)) > AUDIBLE)
+    if not loud.size:
+        return 0, len(samples)
+    return int(loud[0]) * size, int(loud[-1] + 1) * size
+
+
+def with_edges(samples: Samples, rate: int, *, least: float, most: float | None) -> tuple[Samples, int]:
+    """Speech with at most LEAD before the first sound, and between `least` and `most` seconds of quiet
+    after the last. Also returns how many samples were taken from the front.
+    """
+    first, last = audible_span(samples, rate)
+    cut = max(0, first - int(LEAD * rate))
+    end = len(samples) if most is None else min(len(samples), last + int(most * rate))
+    missing = last + int(least * rate) - end
+    return np.pad(samples[cut:end], (0, max(0, missing))), cut

@@ -140,7 +140,8 @@ class Dialogue:
     def greet(self) -> None:
         """Say the greeting, once, unless a turn is under way already."""
         greeting = self._stages.greeting
-        if greeting is None or self._greeted or self._floor.agent is not Agent.IDLE:
+        busy = self._floor.agent is not Agent.IDLE or self._floor.user is not User.SILENT
+        if greeting is None or self._greeted or busy:
             return
         self._greeted = True
         self._do(self._floor.announced())

@@ -89,6 +89,8 @@ class TurnTaking:
         self.user = User.SILENT
         self.agent = Agent.IDLE
         self.revision = 0
+        self._replying = False
+        """A committed reply is not over yet."""
         self._held_from = Agent.IDLE
         self._has_words: bool | None = None
         self._ended = False
@@ -103,10 +105,13 @@ class TurnTaking:
         self.user = User.SPEAKING
         if self._open:  # not committed yet, so it goes on, even when its end had been called
             self._open = False
-            if self.agent is Agent.PREPARING:
+            if not self._replying:
                 self.agent = Agent.IDLE
             return [Drop(self.revision)]
-        return self._hold()
+        if self.agent in (Agent.PREPARING, Agent.SPEAKING):
+            self._held_from, self.agent = self.agent, Agent.HELD
+            return [Hold()]
+        return []
 
     def speech_paused(self) -> list[Action]:
         """The user fell silent; perhaps that was all."""
@@ -114,7 +119,7 @@ class TurnTaking:
             raise self._illegal("speech_paused", "user speaking")
         self.user = User.MAYBE_DONE
         self._new_revision()
-        return [Begin(self.revision, answer=self.agent is Agent.IDLE)]
+        return [Begin(self.revision, answer=not self._replying)]
 
     def speech_ended(self) -> list[Action]:
         """The silence lasted: the user's turn is over."""
@@ -138,18 +143,18 @@ class TurnTaking:
         stopped: list[Action] = [Drop(self.revision)] if self._open else []
         if self.user is User.MAYBE_DONE:
             self.user = User.SILENT
-        if self.agent is not Agent.IDLE:
+        if self._replying:
             stopped.append(Cancel())
         self._new_revision()
         self._open = False
-        self.agent = Agent.PREPARING
+        self.agent, self._replying = Agent.PREPARING, True
         return [*stopped, Begin(self.revision, answer=True), Commit(self.revision)]
 
     def announced(self) -> list[Action]:
         """The agent is about to say something of its own accord."""
         if self.agent is not Agent.IDLE:
             raise self._illegal("announced", "agent idle")
-        self.agent = Agent.PREPARING
+        self.agent, self._replying = Agent.PREPARING, True
         return []
 
     # ── the agent ──────────────────────────────────────────────────────────────────────────────
@@ -165,17 +170,10 @@ class TurnTaking:
         """The reply was played to its end, or could not be made."""
         if self.agent is Agent.IDLE:
             raise self._illegal("reply_ended", "a reply under way")
-        self.agent = Agent.IDLE
+        self.agent, self._replying = Agent.IDLE, False
         return []
 
     # ── between the two ────────────────────────────────────────────────────────────────────────
-
-    def _hold(self) -> list[Action]:
-        if self.agent in (Agent.PREPARING, Agent.SPEAKING):
-            self._held_from = self.agent
-            self.agent = Agent.HELD
-            return [Hold()]
-        return []
 
     def _settle(self) -> list[Action]:
         """Decide once the turn is over and its text is known."""
@@ -186,10 +184,11 @@ class TurnTaking:
             if self.agent is Agent.HELD:
                 self.agent = self._held_from
                 return [Dismiss(self.revision), Resume()]
-            self.agent = Agent.IDLE
+            if not self._replying:
+                self.agent = Agent.IDLE
             return [Dismiss(self.revision)]
-        cancelled: list[Action] = [Cancel()] if self.agent is Agent.HELD else []
-        self.agent = Agent.PREPARING
+        cancelled: list[Action] = [Cancel()] if self._replying else []
+        self.agent, self._replying = Agent.PREPARING, True
         return [*cancelled, Commit(self.revision)]
 
     def _new_revision(self) -> None:

@@ -86,6 +86,8 @@ class Peer:
 
     async def answer(self, sdp: str) -> RTCSessionDescription:
         """The answer to an offer. Raises BadOfferError."""
+        if not sdp.startswith("v=0"):
+            raise BadOfferError(f"the offer is not SDP: it begins {sdp[:20]!r}; expected 'v=0'")
         try:
             await self._connection.setRemoteDescription(RTCSessionDescription(sdp, "offer"))
         except _MALFORMED as error:

@@ -227,15 +227,13 @@ class Tts(Section):
 
 
 class Render(Section):
-    width: Side = 512
-    height: Side = 512
+    size: Side = 512
     fps: Annotated[int, Field(ge=5, le=60)] = 25
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 7
 
 
 class Video(Section):
     codec: Literal["VP8", "H264"] = "VP8"
-    bitrate_kbps: Annotated[int, Field(ge=250, le=1500)] = 500
 
 
 class Telemetry(Section):

@@ -1,0 +1,1 @@
+"""The front door: the page, the signalling, and the sessions it opens."""

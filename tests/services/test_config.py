@@ -73,7 +73,7 @@ def test_options_win_over_variables_over_the_file_over_defaults(write, monkeypat
     monkeypatch.setenv("VISAVIS_SERVER__MAX_SESSIONS", "3")
     config = load(path, {"server.port": 3000})
     assert (config.server.port, config.server.max_sessions) == (3000, 3)
-    assert (config.render.fps, config.render.width) == (30, 512)
+    assert (config.render.fps, config.render.size) == (30, 512)
 
 
 def test_variables_can_set_lists_nulls_booleans_and_deep_keys(write, monkeypatch) -> None:
@@ -120,7 +120,7 @@ def test_the_cache_folder_is_the_users_unless_set(tmp_path: Path) -> None:
         ("asr: {threads: 1.5}\n", ["asr.threads", "1.5", "a whole number"]),
         ("asr: {language: no}\n", ["asr.language", "false", "text, in quotes"]),
         ("tts: {length_scale: .nan}\n", ["tts.length_scale", "nan", "a number, at least 0.5"]),
-        ("render: {width: 511}\n", ["render.width", "511", "a multiple of 2"]),
+        ("render: {size: 511}\n", ["render.size", "511", "a multiple of 2"]),
         ("render: 5\n", ["line 1", "render", "a section of keys"]),
         ("llm: {kind: openia}\n", ["llm.kind", "'openia'", "one of embedded, openai", "nearest is openai"]),
         ("telemetry: {log_level: debug}\n", ["telemetry.log_level", "'debug'", "DEBUG, INFO"]),

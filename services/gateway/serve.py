@@ -1,0 +1,96 @@
+"""`visavis serve`: the whole stack and its page, until a signal ends it."""
+
+import asyncio
+import logging
+import signal
+import socket
+import sys
+
+import click
+import uvicorn
+
+from pipeline.clock import MonotonicClock
+from pipeline.errors import ConfigError
+from pipeline.webrtc.ice import offer_loopback
+from services.config import Config
+from services.gateway.app import make_app
+from services.gateway.sessions import Sessions
+from services.stack import open_stack
+
+
+async def run(config: Config, *, with_parent: bool = False) -> None:
+    """Serve until SIGINT or SIGTERM, or, `with_parent`, until standard input ends.
+
+    Prints one line to standard output when it is ready, `Visavis is ready at URL`; progress goes to
+    standard error. Raises ConfigError when the port is taken, and what `open_stack` raises.
+    """
+    logging.basicConfig(
+        level=config.telemetry.log_level,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    for chatty in ("httpx", "gguf", "aioice", "aiortc"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    offer_loopback()
+    clock = MonotonicClock()
+    listening = _listen(config)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    if with_parent:
+        await _watch_input(stop)
+    with listening:
+        async with (
+            open_stack(config, clock, lambda text: click.echo(f"… {text}", err=True)) as stack,
+            Sessions(stack) as sessions,
+        ):
+            server = _server(config, sessions)
+            serving = asyncio.create_task(server.serve(sockets=[listening]))
+            click.echo(f"Visavis is ready at {_url(config, listening)}")
+            click.echo("Open it in a browser. Ctrl-C ends it.", err=True)
+            await asyncio.wait(
+                [serving, ending := asyncio.create_task(stop.wait())], return_when="FIRST_COMPLETED"
+            )
+            ending.cancel()
+            server.should_exit = True
+            await serving
+
+
+def _server(config: Config, sessions: Sessions) -> uvicorn.Server:
+    return uvicorn.Server(
+        uvicorn.Config(
+            make_app(config, sessions),
+            log_level="warning",
+            access_log=False,
+            lifespan="off",
+            ssl_certfile=config.server.tls_cert,
+            ssl_keyfile=config.server.tls_key,
+            timeout_graceful_shutdown=2,
+        )
+    )
+
+
+def _listen(config: Config) -> socket.socket:
+    server = config.server
+    try:
+        return socket.create_server((server.host, server.port))
+    except OSError as error:
+        raise ConfigError(
+            f"server.port: {server.port} on {server.host} cannot be used ({error.strerror}); "
+            "is another server running? Choose another one with --port, or 0 for a free one"
+        ) from error
+
+
+def _url(config: Config, listening: socket.socket) -> str:
+    scheme = "https" if config.server.tls_cert else "http"
+    host = f"[{config.server.host}]" if ":" in config.server.host else config.server.host
+    return f"{scheme}://{host}:{listening.getsockname()[1]}"
+
+
+async def _watch_input(stop: asyncio.Event) -> None:
+    """The end of a pipe is the sign that a parent is gone, even by kill -9."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    loop.create_task(reader.read()).add_done_callback(lambda _: stop.set())

@@ -1,0 +1,122 @@
+"""The sessions of this process: how many there may be, and the scope they live in."""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from pipeline.errors import BadOfferError, ServerFullError, VisavisError
+from pipeline.session import Session
+from pipeline.timeline.record import TurnRecords
+from pipeline.webrtc.peer import Candidate
+from services.stack import Stack
+
+_log = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 5.0
+
+
+class Sessions:
+    """Opens a session for an offer and forgets it when its call is over. `async with` it."""
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._limit = stack.config.server.max_sessions
+        self._sessions: dict[str, Session] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Hang up every call and wait until nothing of them is left."""
+        for session in self._sessions.values():
+            session.hang_up()
+        if self._tasks:
+            _, slow = await asyncio.wait(self._tasks, timeout=_CLOSE_SECONDS)
+            for task in slow:
+                task.cancel()
+            if slow:
+                await asyncio.wait(slow)
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def trouble(self) -> VisavisError | None:
+        """Why no session can start now."""
+        if (reason := self._stack.trouble()) is not None:
+            return EngineDownError(reason)
+        if len(self._tasks) >= self._limit:
+            return ServerFullError(f"All {self._limit} places are taken. Please try again in a few minutes.")
+        return None
+
+    async def offer(self, sdp: str, pc_id: str | None, *, restart: bool) -> Mapping[str, str]:
+        """Answer an offer: renegotiate the call `pc_id`, or open a new session.
+
+        Raises BadOfferError, ServerFullError, EngineDownError.
+        """
+        known = self._sessions.get(pc_id or "")
+        if known is not None and not restart:
+            answer = await known.peer.answer(sdp)
+            return {"sdp": answer.sdp, "type": answer.type, "pc_id": known.session_id}
+        if known is not None:
+            known.hang_up()
+        if (trouble := self.trouble()) is not None:
+            raise trouble
+        answered: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()
+        task = asyncio.create_task(self._host(sdp, answered), name="session")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await answered
+
+    async def candidate(self, pc_id: str, candidate: Candidate) -> None:
+        """A candidate for a call. Raises BadOfferError for a call that is not, or no longer, there."""
+        session = self._sessions.get(pc_id)
+        if session is None:
+            raise BadOfferError(f"there is no call {pc_id[:40]!r}; it may be over")
+        await session.peer.add_candidate(candidate)
+
+    async def _host(self, sdp: str, answered: asyncio.Future[Mapping[str, str]]) -> None:
+        """One session from offer to end. Its failure is its own: the others go on."""
+        session_id = uuid.uuid4().hex[:12]
+        try:
+            async with self._stack.stages() as stages:
+                route = {"pattern": "colocated", "dialect": self._stack.dialect}
+                recorder = TurnRecords(self._stack.clock, route)
+                session = Session(
+                    session_id, stages, self._stack.session_settings, self._stack.clock, recorder
+                )
+                try:
+                    answer = await session.peer.answer(sdp)
+                except BadOfferError:
+                    await session.peer.close()
+                    raise
+                self._sessions[session_id] = session
+                if not answered.cancelled():
+                    answered.set_result({"sdp": answer.sdp, "type": answer.type, "pc_id": session_id})
+                _log.info("session %s begins; %d now", session_id, len(self._sessions))
+                await session.run()
+        except VisavisError as error:
+            if answered.done():
+                _log.warning("session %s ended: %s", session_id, error)
+            else:
+                answered.set_exception(error)
+        except Exception:  # noqa: BLE001  a fault in one call must not end the others; it is told in full
+            _log.exception("session %s ended by a fault of ours", session_id)
+            if not answered.done():
+                answered.set_exception(EngineDownError("The call could not be set up."))
+        finally:
+            self._sessions.pop(session_id, None)
+            if not answered.done():
+                answered.cancel()
+            _log.info("session %s is over", session_id)
+
+
+class EngineDownError(VisavisError):
+    """No language model serves now."""
+
+    code = "llm_unavailable"

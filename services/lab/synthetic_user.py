@@ -1,0 +1,156 @@
+"""A user without a browser: a WebRTC peer that speaks files, listens, and reads the data channel."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from aiortc import (
+    RTCConfiguration,
+    RTCPeerConnection,
+    RTCRtpReceiver,
+    RTCSessionDescription,
+)
+
+from pipeline.clock import Clock
+from pipeline.errors import VisavisError
+from pipeline.webrtc import rtvi
+from services.lab.arrivals import PictureTap, SoundTap, tap
+from services.lab.microphone import Microphone, Utterance
+from services.lab.speech_file import SpeechFile
+
+_log = logging.getLogger(__name__)
+
+CONNECT_TIMEOUT = 30.0
+"""Seconds for the whole way to an open data channel."""
+
+
+class CallError(VisavisError):
+    """The call could not be made, or ended before it was over."""
+
+    code = "call_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A data-channel message and when it arrived."""
+
+    at: float
+    type: str
+    data: dict[str, Any]
+
+
+class SyntheticUser:
+    """One caller in a call. Made by `calling`."""
+
+    def __init__(self, clock: Clock, connection: RTCPeerConnection, *, keep_pictures: bool) -> None:
+        self.microphone = Microphone(clock)
+        self.sound = SoundTap(clock)
+        self.pictures = PictureTap(clock, keep_pictures)
+        self.told: list[Told] = []
+        self.over = asyncio.Event()
+        """The call ended, from whichever side."""
+        self._clock = clock
+        self._connection = connection
+        self._news = asyncio.Event()
+        self._ready = asyncio.Event()
+        self._channel = connection.createDataChannel("chat", ordered=True)
+        self._channel.on("open", self._on_open)
+        self._channel.on("message", self._on_message)
+        self._channel.on("close", self._on_close)
+        connection.on("connectionstatechange", self._on_state)
+        audio = connection.addTransceiver(self.microphone, direction="sendrecv")
+        video = connection.addTransceiver("video", direction="recvonly")
+        capabilities = RTCRtpReceiver.getCapabilities("video")
+        assert capabilities is not None
+        video.setCodecPreferences([codec for codec in capabilities.codecs if codec.mimeType == "video/VP8"])
+        tap(audio.receiver, self.sound)
+        tap(video.receiver, self.pictures)
+
+    def say(self, file: SpeechFile) -> Utterance:
+        return self.microphone.say(file)
+
+    def type(self, text: str) -> None:
+        """Send text in place of speech."""
+        self._channel.send(rtvi.message("send-text", {"content": text, "options": {}}))
+
+    async def until_told(self, kind: str, *, since: int = 0, **wanted: object) -> Told:
+        """The first message of a type, from index `since` of `told` on, whose data holds `wanted`."""
+        while True:
+            for told in self.told[since:]:
+                if told.type == kind and all(told.data.get(key) == value for key, value in wanted.items()):
+                    return told
+            if self.over.is_set():
+                raise CallError("the server ended the call")
+            await self._news.wait()
+
+    async def negotiate(self, http: httpx.AsyncClient, url: str) -> None:
+        """Offer, answer, and wait until the bot is ready. Raises CallError."""
+        await self._connection.setLocalDescription(await self._connection.createOffer())
+        offer = self._connection.localDescription
+        try:
+            response = await http.post(
+                f"{url}/api/offer",
+                json={"sdp": offer.sdp, "type": offer.type, "pc_id": None, "restart_pc": False},
+            )
+        except httpx.HTTPError as error:
+            raise CallError(f"no server answers at {url}: {error or type(error).__name__}") from error
+        if response.status_code != 200:
+            raise CallError(f"{url} refused the call ({response.status_code}): {_reason(response)}")
+        answer = response.json()
+        await self._connection.setRemoteDescription(RTCSessionDescription(answer["sdp"], answer["type"]))
+        await self._ready.wait()
+
+    def _on_open(self) -> None:
+        about = {"library": "visavis-lab"}
+        self._channel.send(rtvi.message("client-ready", {"version": rtvi.VERSION, "about": about}))
+
+    def _on_message(self, text: str) -> None:
+        message = json.loads(text)
+        kind, data = message.get("type", ""), message.get("data") or {}
+        if kind == "server-message":
+            kind = data.get("type", kind)
+        if kind == "bot-ready":
+            self._ready.set()
+        self.told.append(Told(self._clock.now(), kind, data))
+        self._wake()
+
+    def _on_state(self) -> None:
+        if self._connection.connectionState in ("failed", "closed"):
+            self._on_close()
+
+    def _on_close(self) -> None:
+        self.over.set()
+        self._wake()
+
+    def _wake(self) -> None:
+        self._news.set()
+        self._news = asyncio.Event()
+
+
+@asynccontextmanager
+async def calling(url: str, clock: Clock, *, keep_pictures: bool = False) -> AsyncIterator[SyntheticUser]:
+    """A caller whose call is up. Raises CallError."""
+    connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+    user = SyntheticUser(clock, connection, keep_pictures=keep_pictures)
+    try:
+        async with httpx.AsyncClient(timeout=CONNECT_TIMEOUT) as http:
+            try:
+                async with asyncio.timeout(CONNECT_TIMEOUT):
+                    await user.negotiate(http, url)
+            except TimeoutError as error:
+                raise CallError(f"{url}: no connection within {CONNECT_TIMEOUT:g} s") from error
+        yield user
+    finally:
+        await connection.close()
+
+
+def _reason(response: httpx.Response) -> str:
+    try:
+        return str(response.json()["error"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return response.text[:200]

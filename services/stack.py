@@ -1,0 +1,296 @@
+"""Everything a process loads once and shares among its sessions, made from the configuration.
+
+Threads, on two cores: one for recognition (ctranslate2 uses `asr.threads` of its own), one for
+synthesis, one for drawing, two for encoding (the loop's default executor: aiortc encodes there), and
+the engine in a process of its own. Voice activity runs on the loop (docs/decisions).
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import onnxruntime
+
+from pipeline.asr import voice_activity
+from pipeline.asr.ear import Ear
+from pipeline.asr.endpointing import EndpointingSettings
+from pipeline.asr.guards import TranscriptGuards
+from pipeline.asr.voice_activity import VoiceActivity
+from pipeline.asr.whisper import WhisperSettings, WhisperTranscriber
+from pipeline.clock import Clock
+from pipeline.dialogue import PromptWriter, Stages
+from pipeline.errors import LanguageModelError
+from pipeline.events import EvidenceSource, Message, Prompt, SpeechChunk
+from pipeline.llm.client import Timeouts
+from pipeline.llm.instructions import Instructions
+from pipeline.llm.pool.llm_pool import LlmPool
+from pipeline.llm.prompt import PromptBuilder, TokenBudget
+from pipeline.llm.route import Endpoint, Sampling
+from pipeline.llm.tokens import TokenCounter
+from pipeline.render.drawn_face import DrawnFace
+from pipeline.render.performance import Performance
+from pipeline.session import SessionSettings
+from pipeline.tts.piper import PiperSettings, PiperSynthesizer, open_voice
+from pipeline.tts.voice_files import find_voice, with_alignments
+from pipeline.webrtc.peer import IceServer
+from services.config import Config
+from services.engine.model_file import prepare_model, shipped_model
+from services.engine.supervisor import EngineSettings, EngineState, EngineSupervisor
+
+_log = logging.getLogger(__name__)
+
+Progress = Callable[[str], None]
+"""Told, in words, what is being done; for people who wait."""
+
+
+@dataclass(slots=True)
+class Stack:
+    """What `open_stack` loaded. Every session gets its `stages` from here."""
+
+    config: Config
+    clock: Clock
+    session_settings: SessionSettings
+    _vad: onnxruntime.InferenceSession
+    _transcriber: WhisperTranscriber
+    _synthesizer: PiperSynthesizer
+    _face: DrawnFace
+    _render: ThreadPoolExecutor
+    _pool: LlmPool
+    _engine: EngineSupervisor | None
+    _evidence: EvidenceSource | None
+    _apology: SpeechChunk
+    _greeting: SpeechChunk | None
+    _sessions: int = 0
+
+    def trouble(self) -> str | None:
+        """Why no session can start now, in plain words; None when one can."""
+        if self._engine is not None and self._engine.state is not EngineState.READY:
+            return f"The language model's engine is {self._engine.state}."
+        return None
+
+    @property
+    def dialect(self) -> str:
+        """Of the language model's engine, as turns record it."""
+        return "openai" if self._engine is None else "llama_cpp"
+
+    @property
+    def processes(self) -> Sequence[int]:
+        """Ids of the child processes that serve now."""
+        return [self._engine.pid] if self._engine is not None and self._engine.pid is not None else []
+
+    @asynccontextmanager
+    async def stages(self) -> AsyncIterator[Stages]:
+        """One session's stages. Raises ServerFullError, LanguageModelError."""
+        turn_taking = self.config.turn_taking
+        self._sessions += 1
+        async with self._pool.conversation() as llm:
+            settings = EndpointingSettings(
+                threshold=turn_taking.vad.threshold,
+                onset=turn_taking.vad.onset_ms / 1000,
+                pause=turn_taking.pause_ms / 1000,
+                endpoint=turn_taking.endpoint_ms / 1000,
+                max_utterance=turn_taking.max_utterance_s,
+            )
+            yield Stages(
+                ear=Ear(VoiceActivity(self._vad), settings, pre_roll=turn_taking.vad.pre_roll_ms / 1000),
+                transcriber=self._transcriber,
+                write_prompt=self._prompt_writer(llm.counter),
+                language_model=llm.language_model,
+                synthesizer=self._synthesizer,
+                performer=Performance(self.config.render.seed + self._sessions),
+                face=self._face,
+                render_executor=self._render,
+                apology=self._apology,
+                greeting=self._greeting,
+            )
+
+    def _prompt_writer(self, counter: TokenCounter) -> PromptWriter:
+        config = self.config
+        evidence = config.llm.evidence
+        builder = PromptBuilder(
+            counter,
+            TokenBudget(
+                context=config.llm.embedded.context_tokens,
+                max_output=config.llm.sampling.max_output_tokens,
+                evidence=evidence.max_tokens if evidence.enabled else 0,
+            ),
+            Instructions(
+                config.agent.instructions, tuple((each.user, each.agent) for each in config.agent.examples)
+            ),
+        )
+
+        async def write(history: Sequence[Message], turn: str) -> Prompt:
+            found = (
+                await self._evidence.find(turn, tenant=evidence.tenant, role=evidence.role)
+                if self._evidence is not None
+                else ()
+            )
+            return await builder.build(turn, history, found)
+
+        return write
+
+
+@asynccontextmanager
+async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncIterator[Stack]:
+    """Load everything; on leaving, nothing is left running.
+
+    Raises ConfigError, MissingModelError, EngineError. The first start on a machine prepares the
+    models in the cache folder, which takes some seconds and says so.
+    """
+    cache = config.server.cache_folder
+    async with AsyncExitStack() as scope:
+        asr, tts, render, encode = (
+            scope.enter_context(ThreadPoolExecutor(count, thread_name_prefix=name))
+            for name, count in (("asr", 1), ("tts", 1), ("render", 1), ("encode", 2))
+        )
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(encode)
+        # The engine loads in its own process while the rest loads here.
+        starting = asyncio.create_task(_start_engine(config, cache, clock, progress, scope))
+        try:
+            progress("loading speech recognition")
+            transcriber = await loop.run_in_executor(asr, WhisperTranscriber, _whisper(config), asr)
+            progress("loading the voice")
+            voice = await loop.run_in_executor(
+                tts, lambda: open_voice(with_alignments(find_voice(config.tts.voice), cache))
+            )
+            synthesizer = PiperSynthesizer(voice, tts, _piper(config))
+            progress("drawing the face")
+            face = await loop.run_in_executor(render, DrawnFace, config.render.size)
+            vad = voice_activity.load_model()
+            await transcriber.warm()
+            apology = await synthesizer.synthesize(config.agent.apology)
+            greeting = await synthesizer.synthesize(config.agent.greeting) if config.agent.greeting else None
+            evidence = await _open_evidence(config, render)
+        except BaseException:
+            starting.cancel()
+            await asyncio.wait([starting])
+            raise
+        engine = await starting
+        pool = await scope.enter_async_context(_open_pool(config, clock, engine))
+        yield Stack(
+            config=config,
+            clock=clock,
+            session_settings=_session_settings(config),
+            _vad=vad,
+            _transcriber=transcriber,
+            _synthesizer=synthesizer,
+            _face=face,
+            _render=render,
+            _pool=pool,
+            _engine=engine,
+            _evidence=evidence,
+            _apology=apology,
+            _greeting=greeting,
+        )
+
+
+async def _start_engine(
+    config: Config, cache: Path, clock: Clock, progress: Progress, scope: AsyncExitStack
+) -> EngineSupervisor | None:
+    if config.llm.kind != "embedded":
+        return None
+    embedded = config.llm.embedded
+    model = embedded.model if embedded.requantise or embedded.model else shipped_model()
+    if model is None:
+        loop = asyncio.get_running_loop()
+
+        tenths = iter(range(10, 101, 10))
+        due = next(tenths)
+
+        def told(fraction: float) -> None:
+            nonlocal due
+            if fraction * 100 >= due:
+                loop.call_soon_threadsafe(progress, f"preparing the language model, once: {due} %")
+                due = next(tenths, 1000)
+
+        prepared = await asyncio.to_thread(prepare_model, cache, told)
+        if prepared.fallback_reason is not None:
+            progress(f"using the packaged language model as it is: {prepared.fallback_reason}")
+        model = prepared.path
+    progress("starting the language model's engine")
+    settings = EngineSettings(
+        model=model,
+        slots=config.server.max_sessions,
+        context=embedded.context_tokens,
+        threads=embedded.threads,
+    )
+    return await scope.enter_async_context(EngineSupervisor(settings, clock))
+
+
+def _open_pool(config: Config, clock: Clock, engine: EngineSupervisor | None) -> LlmPool:
+    llm = config.llm
+    sampling = Sampling(
+        temperature=llm.sampling.temperature,
+        top_p=llm.sampling.top_p,
+        repeat_penalty=llm.sampling.repeat_penalty,
+        seed=llm.sampling.seed,
+    )
+    timeouts = Timeouts(first_token=llm.first_token_timeout_s, token_gap=llm.token_gap_timeout_s)
+    if engine is not None:
+        slots = config.server.max_sessions
+        return LlmPool(engine.endpoint, clock, slots=slots, sampling=sampling, timeouts=timeouts)
+    if llm.openai.base_url is None:
+        raise LanguageModelError("llm.openai.base_url is not set")
+    key = llm.openai.api_key.get_secret_value() if llm.openai.api_key else None
+    endpoint = Endpoint(str(llm.openai.base_url), key)
+    return LlmPool(
+        lambda: endpoint, clock, model=llm.openai.model or "", sampling=sampling, timeouts=timeouts
+    )
+
+
+async def _open_evidence(config: Config, executor: ThreadPoolExecutor) -> EvidenceSource | None:
+    evidence = config.llm.evidence
+    if not evidence.enabled or evidence.folder is None:
+        return None
+    from pipeline.llm.evidence import FolderEvidence  # pulls in scipy's weight; most servers need none
+
+    return await FolderEvidence.open(evidence.folder, executor, top_k=evidence.top_k)
+
+
+def _whisper(config: Config) -> WhisperSettings:
+    asr = config.asr
+    return WhisperSettings(
+        model=asr.model,
+        language=asr.language,
+        threads=asr.threads,
+        margin=asr.short_window.margin_s,
+        max_short_speech=asr.short_window.max_speech_s,
+        guards=TranscriptGuards(
+            max_no_speech_probability=asr.guards.max_no_speech_probability,
+            min_mean_log_probability=asr.guards.min_mean_log_probability,
+            max_compression_ratio=asr.guards.max_compression_ratio,
+        ),
+    )
+
+
+def _piper(config: Config) -> PiperSettings:
+    tts = config.tts
+    return PiperSettings(
+        length_scale=tts.length_scale, noise_scale=tts.noise_scale, noise_w=tts.noise_w_scale
+    )
+
+
+def _session_settings(config: Config) -> SessionSettings:
+    return SessionSettings(
+        name=config.agent.name,
+        version=version("visavis"),
+        max_text_chars=config.agent.max_text_chars,
+        connect_timeout=config.server.connect_timeout_s,
+        idle_timeout=config.server.session_idle_timeout_s,
+        fps=config.render.fps,
+        video_codec=config.video.codec,
+        ice_servers=[
+            IceServer(
+                server.urls,
+                server.username,
+                server.credential.get_secret_value() if server.credential else None,
+            )
+            for server in config.server.ice_servers
+        ],
+    )

@@ -1,0 +1,200 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline import turn_taking
+from pipeline.errors import IllegalTransitionError
+from pipeline.turn_taking import (
+    Agent,
+    Begin,
+    Cancel,
+    Commit,
+    Dismiss,
+    Drop,
+    Hold,
+    Resume,
+    TurnTaking,
+    User,
+)
+
+
+def spoken(floor: TurnTaking, *, has_words: bool = True) -> list[turn_taking.Action]:
+    """A whole utterance whose transcript comes before its end."""
+    return [
+        *floor.speech_started(),
+        *floor.speech_paused(),
+        *floor.transcribed(floor.revision, has_words=has_words),
+        *floor.speech_ended(),
+    ]
+
+
+def test_a_plain_turn() -> None:
+    floor = TurnTaking()
+    assert spoken(floor) == [Begin(1, answer=True), Commit(1)]
+    assert floor.agent is Agent.PREPARING
+    floor.reply_started()
+    assert floor.agent is Agent.SPEAKING
+    floor.reply_ended()
+    assert (floor.user, floor.agent) == (User.SILENT, Agent.IDLE)
+
+
+def test_the_transcript_may_come_after_the_end() -> None:
+    floor = TurnTaking()
+    floor.speech_started()
+    floor.speech_paused()
+    assert floor.speech_ended() == []
+    assert floor.transcribed(1, has_words=True) == [Commit(1)]
+
+
+def test_going_on_after_a_pause_drops_the_revision() -> None:
+    floor = TurnTaking()
+    floor.speech_started()
+    floor.speech_paused()
+    assert floor.speech_started() == [Drop(1)]
+    assert floor.transcribed(1, has_words=True) == [], "news of a dropped revision"
+    assert floor.speech_paused() == [Begin(2, answer=True)]
+
+
+def test_going_on_after_the_end_but_before_the_commit_drops_it_too() -> None:
+    floor = TurnTaking()
+    floor.speech_started()
+    floor.speech_paused()
+    floor.speech_ended()
+    assert floor.speech_started() == [Drop(1)]
+    assert floor.agent is Agent.IDLE
+
+
+def test_noise_is_not_a_turn() -> None:
+    floor = TurnTaking()
+    assert spoken(floor, has_words=False) == [Begin(1, answer=True), Dismiss(1)]
+    assert floor.agent is Agent.IDLE
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_cough_gives_the_reply_back(started: bool) -> None:
+    floor = TurnTaking()
+    spoken(floor)
+    if started:
+        floor.reply_started()
+    before = floor.agent
+    assert spoken(floor, has_words=False) == [Hold(), Begin(2, answer=False), Dismiss(2), Resume()]
+    assert floor.agent is before
+
+
+def test_words_over_a_reply_cancel_it_and_are_answered() -> None:
+    floor = TurnTaking()
+    spoken(floor)
+    floor.reply_started()
+    assert spoken(floor) == [Hold(), Begin(2, answer=False), Cancel(), Commit(2)]
+    assert floor.agent is Agent.PREPARING
+
+
+def test_a_reply_that_ends_while_held_leaves_the_floor_free() -> None:
+    floor = TurnTaking()
+    spoken(floor)
+    floor.reply_started()
+    floor.speech_started()
+    floor.reply_ended()
+    floor.speech_paused()
+    floor.transcribed(2, has_words=True)
+    assert floor.speech_ended() == [Commit(2)]
+
+
+def test_text_replaces_reply_and_speech() -> None:
+    floor = TurnTaking()
+    spoken(floor)
+    floor.reply_started()
+    assert floor.typed() == [Cancel(), Begin(2, answer=True), Commit(2)]
+    floor.reply_ended()
+    floor.speech_started()
+    floor.speech_paused()
+    assert floor.typed() == [Drop(3), Begin(4, answer=True), Commit(4)]
+    assert floor.user is User.SILENT
+
+
+def test_an_illegal_event_names_state_and_event() -> None:
+    with pytest.raises(IllegalTransitionError, match="speech_paused while user silent, agent idle"):
+        TurnTaking().speech_paused()
+
+
+EVENTS = st.lists(
+    st.sampled_from(
+        ["start", "pause", "end", "words", "noise", "late_words", "type", "reply_start", "reply_end"]
+    ),
+    max_size=60,
+)
+
+
+@settings(max_examples=600)
+@given(EVENTS)
+def test_any_story_keeps_the_rules(events: list[str]) -> None:
+    """Whatever legal events come in whatever order: one fate a revision, one reply at a time, never stuck."""
+    floor = TurnTaking()
+    fate: dict[int, str] = {}
+    alive: set[int] = set()
+    playing: int | None = None
+    held = False
+
+    def take(actions: list[turn_taking.Action]) -> None:
+        nonlocal playing, held
+        for action in actions:
+            match action:
+                case Begin(revision=revision):
+                    assert all(revision > other for other in [*fate, *alive])
+                    alive.add(revision)
+                case Drop(revision=revision) | Dismiss(revision=revision):
+                    assert revision in alive
+                    alive.remove(revision)
+                    fate[revision] = "none"
+                case Commit(revision=revision):
+                    assert revision in alive
+                    assert revision == max(alive), "only the newest revision may speak"
+                    assert playing is None, "two replies at once"
+                    alive.remove(revision)
+                    fate[revision] = "turn"
+                    playing = revision
+                case Hold():
+                    assert playing is not None
+                    assert not held
+                    held = True
+                case Resume():
+                    assert playing is not None
+                    assert held
+                    held = False
+                case Cancel():
+                    assert playing is not None
+                    playing, held = None, False
+
+    def feed(event: str) -> None:
+        nonlocal playing, held
+        match event:
+            case "start" if floor.user is not User.SPEAKING:
+                take(floor.speech_started())
+            case "pause" if floor.user is User.SPEAKING:
+                take(floor.speech_paused())
+            case "end" if floor.user is User.MAYBE_DONE:
+                take(floor.speech_ended())
+            case "words":
+                take(floor.transcribed(floor.revision, has_words=True))
+            case "noise":
+                take(floor.transcribed(floor.revision, has_words=False))
+            case "late_words":
+                take(floor.transcribed(floor.revision - 1, has_words=True))
+            case "type":
+                take(floor.typed())
+            case "reply_start" if playing is not None and floor.agent is Agent.PREPARING:
+                take(floor.reply_started())
+            case "reply_end" if playing is not None:
+                take(floor.reply_ended())
+                playing, held = None, False
+
+    for event in events:
+        feed(event)
+        assert len(alive) <= 1
+        assert (floor.agent is Agent.HELD) == held
+
+    # After any story it can still take a turn.
+    for event in ("pause", "words", "end", "reply_end", "start", "pause", "words", "end"):
+        feed(event)
+    assert fate[floor.revision] == "turn"
+    assert floor.agent is Agent.PREPARING

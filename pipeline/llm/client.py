@@ -1,0 +1,174 @@
+"""Streams one prompt's reply over a route."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+import httpx
+
+from pipeline.clock import Clock
+from pipeline.errors import LanguageModelError
+from pipeline.events import Prompt, TextDelta, Usage
+from pipeline.llm.dialects.openai import error_text
+from pipeline.llm.route import Route, StreamEvent
+from pipeline.llm.sse import EventDecoder, EventTooLongError
+
+QUOTED = 200
+"""Characters of a server's own error that a message quotes."""
+
+MEANINGS = {
+    400: "it refused the request",
+    401: "the API key is wrong or missing",
+    403: "the API key may not use this model",
+    404: "the address or the model name is wrong",
+    429: "it is over its limits; try again later",
+    503: "it is loading or overloaded; try again later",
+}
+"""What a status of a chat endpoint most often means."""
+
+
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """Seconds."""
+
+    connect: float = 2.0
+    first_token: float = 20.0
+    """From the request to the first text: the whole prefill, and the wait for a busy engine."""
+    token_gap: float = 10.0
+    """Between two pieces of text."""
+
+
+class LlmClient:
+    """A LanguageModel on the other end of HTTP.
+
+    The route is asked for at each call, because an engine that was restarted has a new address.
+    """
+
+    def __init__(
+        self,
+        route: Callable[[], Route],
+        http: httpx.AsyncClient,
+        clock: Clock,
+        timeouts: Timeouts | None = None,
+    ) -> None:
+        self._route = route
+        self._http = http
+        self._clock = clock
+        self._timeouts = timeouts or Timeouts()
+
+    async def stream(self, prompt: Prompt) -> AsyncGenerator[TextDelta, None]:
+        """The reply, piece by piece; the last piece is empty and carries the usage.
+
+        Closing the generator closes the connection, upon which the engine drops the request: at the
+        next token while it decodes, within about a second and a batch while it prefills.
+        Raises LanguageModelError, also when the stream ends without having finished.
+        """
+        route = self._route()
+        finish: str | None = None
+        usage: Usage | None = None
+        loop = asyncio.get_running_loop()
+        awaited, limit = "first", self._timeouts.first_token
+        deadline = loop.time() + limit
+        async with aclosing(self._events(route, prompt)) as events:
+            while True:
+                try:
+                    async with asyncio.timeout_at(deadline):
+                        event = await anext(events, None)
+                except TimeoutError as error:
+                    raise _failure(route, f"no {awaited} token within {limit:g} s") from error
+                if event is None:
+                    break
+                if event.error is not None:
+                    raise _failure(route, f"it gave up in mid-stream: {event.error[:QUOTED]}")
+                finish = event.finish or finish
+                usage = event.usage or usage
+                if event.text:
+                    yield TextDelta(event.text, self._clock.now())
+                    # From here on and not from the arrival: what the taker of the text does with it is
+                    # not the engine's delay.
+                    awaited, limit = "next", self._timeouts.token_gap
+                    deadline = loop.time() + limit
+        if finish is None:
+            raise _failure(route, "the stream broke off before the reply was finished")
+        yield TextDelta("", self._clock.now(), usage or Usage())
+
+    async def warm(self, prompt: Prompt) -> None:
+        """Have the engine read a prompt, so that prompts that begin like it start sooner.
+
+        Costs one output token. Raises LanguageModelError.
+        """
+        async with aclosing(self.stream(replace(prompt, max_output_tokens=1))) as deltas:
+            async for _ in deltas:
+                pass
+
+    async def _events(self, route: Route, prompt: Prompt) -> AsyncGenerator[StreamEvent, None]:
+        """What the engine streams, up to [DONE] or the end."""
+        decoder = EventDecoder()
+        try:
+            response = await self._send(route, prompt)
+            try:
+                await _check(route, response)
+                async for piece in response.aiter_bytes():
+                    for data in decoder.feed(piece):
+                        if data == "[DONE]":
+                            return
+                        yield _parse(route, data)
+            finally:
+                await response.aclose()
+        except httpx.ConnectError as error:
+            raise _failure(route, f"no connection; is it running? ({error})") from error
+        except httpx.TimeoutException as error:
+            raise _failure(route, f"no connection within {self._timeouts.connect:g} s") from error
+        except httpx.HTTPError as error:
+            raise _failure(route, f"the connection broke: {error or type(error).__name__}") from error
+        except (httpx.InvalidURL, EventTooLongError, UnicodeDecodeError) as error:
+            raise _failure(route, str(error)) from error
+
+    async def _send(self, route: Route, prompt: Prompt) -> httpx.Response:
+        headers = dict(route.endpoint.headers)
+        if not route.dialect.keeps_connection:
+            headers["Connection"] = "close"
+        request = self._http.build_request(
+            "POST",
+            route.endpoint.at(route.dialect.path),
+            json=route.dialect.request(prompt, route),
+            headers=headers,
+            timeout=httpx.Timeout(None, connect=self._timeouts.connect),
+        )
+        try:
+            return await self._http.send(request, stream=True)
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+            if not route.dialect.keeps_connection:
+                raise
+            # The server may have closed an idle connection just as we took it up: nothing came back,
+            # so nothing can be spoken twice. A second failure is a real one.
+            return await self._http.send(request, stream=True)
+
+
+async def _check(route: Route, response: httpx.Response) -> None:
+    """Raises LanguageModelError unless a stream of events follows."""
+    if response.status_code != 200:
+        body = (await response.aread()).decode("utf-8", "replace")
+        try:
+            reason = error_text(json.loads(body))
+        except ValueError:
+            reason = body
+        meaning = MEANINGS.get(response.status_code, "look at its log")
+        raise _failure(route, f"HTTP {response.status_code}, {meaning}: {reason.strip()[:QUOTED]}")
+    content_type = response.headers.get("content-type", "")
+    if not content_type.startswith("text/event-stream"):
+        raise _failure(route, f"expected text/event-stream, got {content_type or 'no content type'}")
+
+
+def _parse(route: Route, data: str) -> StreamEvent:
+    try:
+        return route.dialect.parse(json.loads(data))
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        what = f"it sent an event that dialect {route.dialect.name} does not know ({error})"
+        raise _failure(route, what) from error
+
+
+def _failure(route: Route, what: str) -> LanguageModelError:
+    return LanguageModelError(f"language model {route.name} at {route.endpoint.url}: {what}")

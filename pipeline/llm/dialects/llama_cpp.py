@@ -1,0 +1,71 @@
+"""llama.cpp's server: OpenAI's chat endpoint plus slots and timings.
+
+Measured on the wheel xllamacpp 2026.10.11549.
+Sent besides OpenAI's fields: id_slot, cache_prompt, repeat_penalty.
+Read besides OpenAI's fields, in the last event: timings.{cache_n, prompt_n, predicted_n} (tokens taken
+from the slot's cache, prefilled, decoded). `cache_n` is set where usage.prompt_tokens_details is not.
+POST /slots/{id}?action=erase → {id_slot, n_erased}; it waits for the slot to be idle, and needs a
+`slot_save_path`. A slot number the engine does not have is *not* refused: a chat request goes to another
+slot, with another conversation's cache, and an erase does nothing. So the number is checked in
+GET /slots → [{id, …}] first.
+POST /tokenize {content} → {tokens: […]}; markers such as <|im_end|> inside the text count as one token.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import httpx
+
+from pipeline.errors import ConfigError
+from pipeline.events import Prompt, Usage
+from pipeline.llm.dialects.openai import OpenAi
+from pipeline.llm.route import Endpoint, Json, Route, StreamEvent
+
+
+class LlamaCpp(OpenAi):
+    """llama.cpp's server, one slot per conversation."""
+
+    name = "llama_cpp"
+    # It promises `Keep-Alive: timeout=5` and closes after a stream all the same.
+    keeps_connection = False
+
+    def request(self, prompt: Prompt, route: Route) -> dict[str, Any]:
+        body = super().request(prompt, route)
+        body["cache_prompt"] = True
+        if route.slot is not None:
+            body["id_slot"] = route.slot
+        if route.sampling.repeat_penalty is not None:
+            body["repeat_penalty"] = route.sampling.repeat_penalty
+        return body
+
+    def parse(self, event: Json) -> StreamEvent:
+        parsed = super().parse(event)
+        timings = event.get("timings")
+        if not timings:
+            return parsed
+        cached, prefilled = timings.get("cache_n", 0), timings.get("prompt_n", 0)
+        return replace(parsed, usage=Usage(cached + prefilled, cached, timings.get("predicted_n")))
+
+
+async def erase_slot(http: httpx.AsyncClient, endpoint: Endpoint, slot: int) -> int:
+    """Empty a slot's cache once it is idle; returns the tokens it held.
+
+    Raises httpx.HTTPError, and ConfigError when the engine has no such slot.
+    """
+    answer = await http.get(endpoint.at("/slots"), headers=endpoint.headers)
+    answer.raise_for_status()
+    known = [entry["id"] for entry in answer.json()]
+    if slot not in known:
+        raise ConfigError(f"llm.slots: expected at most {len(known)}, the number of slots {endpoint.url} has")
+    answer = await http.post(
+        endpoint.at(f"/slots/{slot}"), params={"action": "erase"}, headers=endpoint.headers
+    )
+    answer.raise_for_status()
+    return int(answer.json()["n_erased"])
+
+
+async def count_tokens(http: httpx.AsyncClient, endpoint: Endpoint, text: str) -> int:
+    """Tokens of a text by the engine's own tokenizer. Raises httpx.HTTPError."""
+    answer = await http.post(endpoint.at("/tokenize"), json={"content": text}, headers=endpoint.headers)
+    answer.raise_for_status()
+    return len(answer.json()["tokens"])

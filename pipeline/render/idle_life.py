@@ -6,6 +6,8 @@ Everything is driven by the time it is asked for and a seed; the same questions 
 import math
 from random import Random
 
+from pipeline.render.easing import ease
+
 _MASK = (1 << 64) - 1
 
 
@@ -123,9 +125,3 @@ class Nods:
             self._start = now + self._random.uniform(1.8, 4.2)
         t = (now - self._start) / self._LENGTH_S
         return math.sin(math.pi * t) * math.sin(2 * math.pi * t) ** 2 if 0.0 < t < 1.0 else 0.0
-
-
-def ease(x: float) -> float:
-    """0 … 1 with a gentle start and end."""
-    x = min(1.0, max(0.0, x))
-    return x * x * (3.0 - 2.0 * x)

@@ -12,14 +12,13 @@ tongue-only sounds leave the lips to their neighbours.
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
+from pipeline.render.easing import ease
 from pipeline.render.visemes import Viseme, VisemeSpan
 
 
-@dataclass(frozen=True, slots=True)
-class MouthShape:
+class MouthShape(NamedTuple):
     """The mouth's part of a pose; see `pipeline.events.Pose` for the meaning of each value."""
 
     jaw: float = 0.0
@@ -102,10 +101,10 @@ class _Gate(NamedTuple):
         span = spans[i]
         if position > span.end:
             late = position - span.end
-            return _ease(1.0 - late / min(self.release, _room(spans, i + 1)))
+            return ease(1.0 - late / min(self.release, _room(spans, i + 1)))
         early = span.start - position
         hurry = min(1.0, _room(spans, i - 1) / (self.attack + self.lead))
-        return _ease(1.0 - (early - self.lead * hurry) / (self.attack * hurry))
+        return ease(1.0 - (early - self.lead * hurry) / (self.attack * hurry))
 
 
 def _room(spans: Sequence[VisemeSpan], i: int) -> float:
@@ -172,8 +171,3 @@ class _Mean:
     def value(self, rest_weight: float) -> float:
         uncovered = max(0.0, 1.0 - self._covered)
         return self._sum / max(1e-9, self._weight + rest_weight * uncovered)
-
-
-def _ease(x: float) -> float:
-    x = min(1.0, max(0.0, x))
-    return x * x * (3.0 - 2.0 * x)

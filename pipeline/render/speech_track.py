@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pipeline.events import SpeechChunk
-from pipeline.render.mouth import MouthShape, mouth_shape
 from pipeline.render.settling import settle
 from pipeline.render.visemes import VisemeSpan, viseme_spans
 
@@ -33,7 +32,8 @@ class SpeechTrack:
     def __init__(self) -> None:
         self.unknown: Counter[str] = Counter()
         """Phoneme symbols that no viseme was known for, over the track's whole life."""
-        self._spans: list[VisemeSpan] = []
+        self.spans: tuple[VisemeSpan, ...] = ()
+        """What the mouth has to do; a new object whenever it changes."""
         self._beats: list[Beat] = []
 
     def cue(self, chunk: SpeechChunk, at: float) -> None:
@@ -42,18 +42,15 @@ class SpeechTrack:
         if not spans:
             return
         begin = spans[0].start
-        kept = [span for span in self._spans if span.start < begin]
+        kept = [span for span in self.spans if span.start < begin]
         if kept and kept[-1].end > begin:
             kept[-1] = replace(kept[-1], end=begin)
-        self._spans = kept + spans
+        self.spans = (*kept, *spans)
         self._beats = [beat for beat in self._beats if beat.at < begin] + _beats(spans, chunk, at)
 
     def clear(self) -> None:
-        self._spans = []
+        self.spans = ()
         self._beats = []
-
-    def shape(self, position: float) -> MouthShape:
-        return mouth_shape(self._spans, position)
 
     def emphasis(self, position: float) -> float:
         """How much the sound at a position is stressed, rising and falling smoothly, 0 … 1."""

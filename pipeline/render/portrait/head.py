@@ -9,6 +9,10 @@ _FACE_HALF = (
     (66.5, 332), (43, 349.5), (18.5, 357.5), (0, 358),
 )  # fmt: skip
 
+_BEARD_HALF = (
+    (0, 286), (20, 284), (44, 300), (70, 286), (88, 236), (106, 240), (100, 320), (60, 366), (0, 376),
+)  # fmt: skip
+
 
 def paint_head(canvas: Canvas) -> None:
     """Everything of the head that no pose changes by itself."""
@@ -18,6 +22,7 @@ def paint_head(canvas: Canvas) -> None:
         _ear(canvas, side)
     canvas.fill(face, Linear((170, 120), (335, 365), (c.SKIN_LIGHT, c.SKIN, c.SKIN_SHADE)))
     _planes(canvas, face)
+    _stubble(canvas, face)
     _sockets(canvas, face)
     _nose(canvas)
     paint_hair(canvas, face)
@@ -59,6 +64,12 @@ def _planes(canvas: Canvas, face: Path) -> None:
     ):
         canvas.fill(ellipse(centre, radii), c.SKIN_LIGHT, opacity=strength, blur=blur, clip=face)
     canvas.fill(ellipse((c.AXIS, 324), (18, 3.5)), c.SKIN_DEEP, opacity=0.45, blur=3.2, clip=face)
+
+
+def _stubble(canvas: Canvas, face: Path) -> None:
+    """A shadow where a beard would grow."""
+    beard = spline(mirrored(_BEARD_HALF, c.AXIS), closed=True)
+    canvas.fill(beard, c.BEARD, opacity=0.14, blur=6, clip=face)
 
 
 def _sockets(canvas: Canvas, face: Path) -> None:

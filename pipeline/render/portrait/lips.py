@@ -37,7 +37,8 @@ def lip_curves(pose: Pose) -> LipCurves:
     spread, round_ = max(0.0, pose.width), max(0.0, -pose.width)
     press, tuck = pose.press, pose.tuck
     smile = pose.smile
-    gap = OPENING * pose.jaw * (1 - press)
+    # the chin's drop stretches wide openings most; this makes up for it: jaw 0.5 looks half open
+    gap = OPENING * max(0.0, pose.jaw * (1 - press)) ** 0.8
     wide = 33.5 + 6.5 * spread - 12 * round_ + 4.5 * smile + 1.5 * press - 1.0 * pose.jaw
     corner_lift = 12.0 * smile - 1.0 * pose.jaw - 1.2 * press
     t = _ACROSS

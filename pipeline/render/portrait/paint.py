@@ -70,7 +70,8 @@ def mirrored(half: Points, axis: float) -> Points:
 
 
 def shifted(path: Path, right: float, down: float) -> Path:
-    return path + np.array((right, down))
+    moved: Path = path + np.array((right, down))
+    return moved
 
 
 def ellipse(centre: tuple[float, float], radii: tuple[float, float], steps: int = 48) -> Path:

@@ -30,6 +30,7 @@ SKIN_LIGHT = hex_colour("#F9D3B4")
 SKIN_SHADE = hex_colour("#D79A78")
 SKIN_DEEP = hex_colour("#B9745A")
 CREASE = hex_colour("#C08468")
+BEARD = hex_colour("#6E5A52")
 BLUSH = hex_colour("#E58A72")
 
 # hair

@@ -115,8 +115,9 @@ class Stack:
         builder = PromptBuilder(
             counter,
             TokenBudget(
-                context=config.llm.embedded.context_tokens,
+                context=config.llm.context_tokens,
                 max_output=config.llm.sampling.max_output_tokens,
+                history=config.llm.history_tokens,
                 evidence=evidence.max_tokens if evidence.enabled else 0,
             ),
             Instructions(
@@ -217,7 +218,7 @@ async def _start_engine(
     settings = EngineSettings(
         model=model,
         slots=config.server.max_sessions,
-        context=embedded.context_tokens,
+        context=config.llm.context_tokens,
         threads=embedded.threads,
     )
     return await scope.enter_async_context(EngineSupervisor(settings, clock))

@@ -155,7 +155,6 @@ class TurnTaking(Section):
 class EmbeddedEngine(Section):
     model: FilePath | None = None
     threads: Threads = 2
-    context_tokens: Annotated[int, Field(ge=256, le=131_072)] = 2048
     requantise: bool = True
 
 
@@ -192,6 +191,8 @@ class Llm(Section):
     kind: Literal["embedded", "openai"] = "embedded"
     embedded: EmbeddedEngine = EmbeddedEngine()
     openai: OpenAIEndpoint = OpenAIEndpoint()
+    context_tokens: Annotated[int, Field(ge=256, le=131_072)] = 2048
+    history_tokens: Annotated[int, Field(ge=0, le=131_072)] = 240
     sampling: Sampling = Sampling()
     first_token_timeout_s: Seconds = 10.0
     token_gap_timeout_s: Seconds = 10.0
@@ -208,12 +209,11 @@ class Llm(Section):
 
     @model_validator(mode="after")
     def _prompt_and_reply_fit(self) -> Self:
-        reply = self.sampling.max_output_tokens
         evidence = self.evidence.max_tokens if self.evidence.enabled else 0
-        if self.kind == "embedded" and self.embedded.context_tokens <= reply + evidence:
+        taken = self.sampling.max_output_tokens + evidence + self.history_tokens
+        if self.context_tokens <= taken:
             raise expect(
-                f"more than {reply + evidence}, what the longest reply and the evidence take",
-                key="embedded.context_tokens",
+                f"more than {taken}, what reply, evidence and history may take together", key="context_tokens"
             )
         return self
 

@@ -41,9 +41,7 @@ def memory(config: Config) -> Finding:
     free = psutil.virtual_memory().available
     detail = f"{free / GIB:.1f} GiB available"
     if free < ENOUGH_MEMORY:
-        remedy = (
-            f"free {ENOUGH_MEMORY / GIB:.0f} GiB, or lower server.max_sessions or llm.embedded.context_tokens"
-        )
+        remedy = f"free {ENOUGH_MEMORY / GIB:.0f} GiB, or lower server.max_sessions or llm.context_tokens"
         return Finding("memory", Verdict.WARN, detail, remedy)
     return Finding("memory", Verdict.OK, detail)
 

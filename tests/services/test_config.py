@@ -147,8 +147,8 @@ def test_a_wrong_setting_is_named_with_value_place_and_expectation(
         ("turn_taking: {pause_ms: 700, endpoint_ms: 600}", ["turn_taking.endpoint_ms is 600"]),
         ("asr: {short_window: {max_speech_s: 29}}", ["asr.short_window.max_speech_s is 29", "28"]),
         (
-            "llm: {embedded: {context_tokens: 256}, sampling: {max_output_tokens: 300}}",
-            ["context_tokens", "300"],
+            "llm: {context_tokens: 256, sampling: {max_output_tokens: 300}}",
+            ["llm.context_tokens is 256", "540"],
         ),
         ("llm: {kind: openai}", ["llm.openai.base_url is null", "kind is openai"]),
         ("llm: {kind: openai, openai: {base_url: 'http://a/v1'}}", ["llm.openai.model is null"]),

@@ -8,8 +8,8 @@ MESSAGE_OVERHEAD = 8
 REPLY_OVERHEAD = 8
 """Tokens a chat template may add once: start of text, and the head of the reply."""
 
-TURN_RESERVE = 128
-"""Tokens kept free for a turn when history's share is fixed: about half a minute of speech."""
+TURN_RESERVE = 96
+"""Tokens kept free for a turn when history's share is fixed: about twenty seconds of speech."""
 
 LEAST_FREE = 64
 """Tokens that instructions and tools must leave; with fewer there is no conversation."""

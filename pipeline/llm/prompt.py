@@ -15,6 +15,10 @@ What does not fit: instructions and tools are never cut (ConfigError) · a turn 
 they leave loses its beginning, since what is asked mostly comes last, and says so with an ellipsis ·
 evidence goes lowest score first · history goes oldest exchange first, and down to 60 % of its share
 at once, so that the prefix then stands still for several turns instead of moving in each.
+
+Digests are SHA-256 of: instructions and history as JSON `[["user", "…"], …]`; tools, evidence and turn as
+their text stands in the messages; of an empty text where a section is empty. The prompt's digest is that
+of the lines `<section> <digest>`.
 """
 
 import asyncio

@@ -149,6 +149,15 @@ def test_variables_and_settings_in_the_documents_exist(monkeypatch: pytest.Monke
         assert wrong == [], name
 
 
+def test_every_setting_is_read_somewhere() -> None:
+    code = "\n".join(text_of(name) for name in tracked() if name.startswith("services/"))
+    keys = [
+        match[1] for match in re.finditer(r"^ *([a-z_0-9]+):", text_of("configs/local.yaml"), re.MULTILINE)
+    ]
+    assert keys
+    assert [key for key in keys if not re.search(rf"(?<!self)\.{key}\b", code)] == []
+
+
 def test_links_and_files_named_in_the_documents_exist() -> None:
     for name in documents():
         folder = (REPOSITORY / name).parent

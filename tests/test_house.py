@@ -25,7 +25,7 @@ OF_ONE_MACHINE = re.compile(
     r"(?:^|[^a-z.\w])/(?:work|farm|root|home/\w+)/"  # folders that only one machine has
     r"|pypi\.org|pythonhosted\.org|npmjs\.(?:org|com)|debian\.org"  # where packages happen to come from
     r"|index[-]url\b|find[-]links\b"
-    r'|"resolved": "',
+    r'|"resolved"\s*:',
     re.MULTILINE,
 )
 

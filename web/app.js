@@ -111,8 +111,7 @@ class DemoPage {
       await this.#callByText();
       return;
     }
-    this.#transcript.endReply();
-    this.#transcript.addUserText(text);
+    this.#conversation.addTypedText(text);
     this.#client.sendText(text);
   }
 
@@ -216,8 +215,8 @@ class DemoPage {
 
   #report(error) {
     console.error(error);
-    const code = error instanceof Problem ? error.code : ProblemCode.SERVER_ERROR;
-    this.#stage.showNotice(notice(code, this.#name), (action) => this.#act(action));
+    const problem = error instanceof Problem ? error : new Problem(ProblemCode.SERVER_ERROR);
+    this.#stage.showNotice(notice(problem, this.#name), (action) => this.#act(action));
   }
 
   #act(action) {

@@ -103,9 +103,13 @@ class FakeSession:
         for word in text.split():
             self.send("bot-tts-text", {"text": word})
 
-    def end_turn(self, **record: object) -> None:
+    def hear(self, text: str, *, final: bool = True) -> None:
+        """What the user said, or typed."""
+        self.send("user-transcription", {"text": text, "final": final, "timestamp": "", "user_id": "user"})
+
+    def end_reply(self, **record: object) -> None:
         self.send("bot-stopped-speaking")
-        self.send("server-message", {"type": "visavis.turn", "record": {"interrupted": False, **record}})
+        self.send("server-message", {"type": "visavis.turn", "record": record})
 
     async def expect(self, kind: str) -> dict[str, Any]:
         """The next message of a kind; those before it are let pass."""

@@ -36,8 +36,8 @@ async def test_a_call_shows_picture_states_captions_and_transcript(
         session.mood(mood)
         await expect(page.locator("#state-label")).to_have_text(label)
         await expect(page.locator("#frame")).to_have_attribute("data-mood", mood)
-    session.send("user-transcription", {"text": "Where are", "final": False})
-    session.send("user-transcription", {"text": "Where are you?", "final": True})
+    session.hear("Where are", final=False)
+    session.hear("Where are you?")
     session.say("Right here,")
     await expect(page.locator("#captions")).to_have_text("Right here,")
     session.say("with you.")
@@ -45,12 +45,12 @@ async def test_a_call_shows_picture_states_captions_and_transcript(
     assert await page.evaluate("document.querySelector('video').textTracks[0].cues[0].text") == (
         "Right here, with you."
     )
-    session.end_turn()
+    session.end_reply()
     log = page.get_by_role("log").get_by_role("listitem")
     await expect(log).to_have_text(["YouWhere are you?", "VisRight here, with you."])
     await expect(page.locator("#captions")).to_have_attribute("data-empty", "true")
     session.say("Again.")
-    session.end_turn(interrupted=True)
+    session.end_reply(interrupted=True, heard_text="Again.")
     await expect(log.nth(2)).to_have_text("VisAgain.interrupted")
 
 
@@ -130,6 +130,9 @@ async def test_a_typed_message_connects_without_a_microphone(open_page: Open, se
     session = await server.session()
     assert (await session.expect("send-text"))["content"] == "Hello there"
     await expect(page.get_by_role("listitem")).to_have_text(["YouHello there"])
+    session.hear("Hello there")
+    session.say("Hello.")
+    await expect(page.get_by_role("listitem")).to_have_text(["YouHello there", "VisHello."])
     await expect(page.locator("#state-hint")).to_have_text("Type below. The microphone is off.")
     await expect(page.locator("#frame")).to_have_attribute("data-picture", "live")
 
@@ -154,10 +157,10 @@ async def test_text_from_anyone_stays_text(open_page: Open, server: FakeServer) 
     session = await call(page, server)
     await page.locator("#message").fill(attack)
     await page.keyboard.press("Enter")
-    session.send("user-transcription", {"text": attack, "final": True})
+    session.hear(attack)
     session.say(attack)
     session.send("error", {"error": attack, "fatal": False})
-    await expect(page.get_by_role("listitem")).to_have_count(4)
+    await expect(page.get_by_role("listitem")).to_have_count(3)
     await expect(page.locator("#captions")).to_have_text(attack)
     await expect(page.locator("#log img, #captions img, main [src='x']")).to_have_count(0)
     assert await page.title() == attack

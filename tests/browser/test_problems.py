@@ -104,7 +104,7 @@ async def test_insecure_context(open_page: Open, server: FakeServer) -> None:
     [
         (503, "server_full", "Every seat is taken"),
         (503, "llm_unavailable", "Vis cannot think right now"),
-        (400, "bad_offer", "The server ended this"),
+        (400, "bad_offer", "The call could not start"),
     ],
 )
 async def test_server_refuses(
@@ -197,21 +197,27 @@ async def test_reconnecting_can_be_cancelled(open_page: Open, server: FakeServer
     await expect(page.get_by_role("alert")).to_be_hidden()
 
 
-async def test_a_fatal_error_ends_the_call(open_page: Open, server: FakeServer) -> None:
+async def test_a_fatal_error_ends_the_call_in_the_words_of_the_server(
+    open_page: Open, server: FakeServer
+) -> None:
     page = await open_page(server.url)
     await start(page)
     session = await server.session()
     await expect_ready(page)
-    session.send("error", {"error": "The session took too long.", "fatal": True})
-    await expect_notice(page, "The server ended this")
-    await expect(page.get_by_role("listitem")).to_have_text(["The session took too long."])
+    session.send("error", {"error": "Nobody spoke for a while.", "code": "idle", "fatal": True})
+    await expect_notice(page, "The call has ended")
+    await expect(page.get_by_role("alert")).to_contain_text("Nobody spoke for a while.")
+    await expect(page.get_by_role("listitem")).to_have_count(0)
     assert server.offers == 1
+    await page.get_by_role("button", name="Call again").click()
+    await expect_ready(page)
 
 
 async def test_an_error_that_is_not_fatal_is_noted(open_page: Open, server: FakeServer) -> None:
     page = await open_page(server.url)
     await start(page)
     session = await server.session()
-    session.send("error", {"error": "That message is too long.", "fatal": False})
+    session.send("error", {"error": "no route to 10.0.0.7", "code": "llm_failed", "fatal": False})
+    session.send("error", {"error": "That message is too long.", "code": "text_too_long", "fatal": False})
     await expect(page.get_by_role("listitem")).to_have_text(["That message is too long."])
     await expect_ready(page)

@@ -141,12 +141,12 @@ export class VisavisClient extends EventTarget {
 
   #lose(problem) {
     // An error that the server calls fatal is its last word; a lost path is worth another try.
-    if (problem.code !== ProblemCode.SERVER_ERROR) {
+    if (problem.code === ProblemCode.SESSION_ENDED) {
+      this.#drop();
+      this.#go(ClientEvent.FAIL, problem);
+    } else {
       this.#recover(problem);
-      return;
     }
-    this.#drop();
-    this.#go(ClientEvent.FAIL, problem);
   }
 
   /** Tries again with fresh sessions; a server cannot take up where a lost one ended. */

@@ -146,7 +146,7 @@ export class PeerLink extends EventTarget {
       this.#emit("message", { type, data });
       if (type === "bot-ready") this.#opening?.resolve();
       if (type === "error" && data.fatal === true) {
-        this.#end(new Problem(ProblemCode.SERVER_ERROR, String(data.error ?? data.message)));
+        this.#end(new Problem(ProblemCode.SESSION_ENDED, String(data.error ?? data.message)));
       }
     }
   }

@@ -15,6 +15,7 @@ export const ProblemCode = Object.freeze({
   SERVER_FULL: "server_full",
   ENGINE_DOWN: "engine_down",
   SERVER_ERROR: "server_error",
+  SESSION_ENDED: "session_ended",
   CONNECTION_FAILED: "connection_failed",
   CONNECTION_LOST: "connection_lost",
 });
@@ -22,7 +23,7 @@ export const ProblemCode = Object.freeze({
 export class Problem extends Error {
   /**
    * @param {string} code one of ProblemCode
-   * @param {string} detail for developers: the console, never the page
+   * @param {string} detail for developers; only that of SESSION_ENDED is meant for a person
    * @param {{cause?: unknown}} [options]
    */
   constructor(code, detail = code, options = undefined) {

@@ -1,5 +1,7 @@
 /** Takes the server's messages to the views: who said what, what is being spoken, the mood. */
 
+const STAGE_FAILURES = Object.freeze(["stage_failed", "asr_failed", "llm_failed", "tts_failed"]);
+
 /** Events: `mood`, detail what the server says the avatar does. */
 export class Conversation extends EventTarget {
   #transcript;
@@ -8,8 +10,8 @@ export class Conversation extends EventTarget {
     ["user-transcription", (data) => this.#hearUser(data)],
     ["bot-llm-started", () => this.#transcript.endReply()],
     ["bot-tts-text", (data) => this.#speakWord(data)],
-    ["bot-stopped-speaking", () => this.#captions.finish()],
-    ["error", (data) => this.#transcript.addNote(String(data.error ?? data.message))],
+    ["bot-stopped-speaking", () => this.end()],
+    ["error", (data) => this.#tellError(data)],
     ["server-message", (data) => this.#note(data)],
   ]);
 
@@ -28,15 +30,19 @@ export class Conversation extends EventTarget {
     this.#handlers.get(type)?.(data);
   }
 
-  /** The session is over: whatever was being said ends here. */
+  /** A typed message, shown at once; the server's word for it replaces it. */
+  addTypedText(text) {
+    this.#transcript.addUserText(text, { final: false });
+  }
+
+  /** Whatever was being said ends here. */
   end() {
     this.#transcript.endReply();
-    this.#captions.clear();
+    this.#captions.finish();
   }
 
   #hearUser({ text, final }) {
     if (typeof text !== "string" || text.trim() === "") return;
-    this.#transcript.endReply();
     this.#transcript.addUserText(text, { final: final !== false });
   }
 
@@ -46,10 +52,17 @@ export class Conversation extends EventTarget {
     this.#transcript.addBotWord(text);
   }
 
+  #tellError({ error, message, code, fatal }) {
+    // A fatal one is told where the picture was. A failed stage is apologised for aloud, and its
+    // words are for the operator.
+    if (fatal === true || STAGE_FAILURES.includes(code)) return;
+    this.#transcript.addNote(String(error ?? message));
+  }
+
   #note(data) {
-    if (data.type === "visavis.state") {
-      this.dispatchEvent(new CustomEvent("mood", { detail: data.mood }));
+    if (data.type === "visavis.state") this.dispatchEvent(new CustomEvent("mood", { detail: data.mood }));
+    if (data.type === "visavis.turn" && data.record?.interrupted === true && data.record.heard_text) {
+      this.#transcript.markReply("interrupted");
     }
-    if (data.type === "visavis.turn") this.#transcript.endReply({ interrupted: data.record?.interrupted === true });
   }
 }

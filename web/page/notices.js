@@ -53,9 +53,15 @@ const NOTICES = Object.freeze({
     actions: [RETRY],
   },
   [ProblemCode.SERVER_ERROR]: {
-    title: "The server ended this",
-    text: "It reported an error it could not work around. Its log says more.",
+    title: "The call could not start",
+    text: "The server does not accept what this page sent it. Its log says more.",
     actions: [RETRY],
+  },
+  [ProblemCode.SESSION_ENDED]: {
+    title: "The call has ended",
+    text: "{detail}",
+    actions: [RETRY],
+    retryLabel: "Call again",
   },
   [ProblemCode.CONNECTION_FAILED]: {
     title: "No connection could be made",
@@ -73,15 +79,16 @@ const NOTICES = Object.freeze({
 const LABELS = Object.freeze({ [RETRY]: "Try again", [TYPE]: "Continue by typing", [SETTINGS]: "Choose a microphone" });
 
 /**
- * @param {string} code one of ProblemCode
+ * @param {import("../client/problem.js").Problem} problem
  * @param {string} name the avatar's name
  * @returns {{title: string, text: string, actions: {action: string, label: string}[]}}
  */
-export function notice(code, name) {
-  const { title, text, actions, retryLabel } = NOTICES[code];
+export function notice(problem, name) {
+  const { title, text, actions, retryLabel } = NOTICES[problem.code];
+  const filled = (words) => words.replace("{name}", () => name).replace("{detail}", () => problem.message);
   return {
-    title: title.replace("{name}", name),
-    text: text.replace("{name}", name),
+    title: filled(title),
+    text: filled(text),
     actions: actions.map((action) => ({
       action,
       label: action === RETRY && retryLabel ? retryLabel : LABELS[action],

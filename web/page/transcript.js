@@ -9,6 +9,7 @@ export class Transcript {
   #empty;
   #name = "Vis";
   #open = { user: null, bot: null };
+  #lastReply = null;
 
   /**
    * @param {HTMLElement} log scrolls, has role log, and holds a list
@@ -36,15 +37,22 @@ export class Transcript {
   /** A word of the reply, now that it is heard. */
   addBotWord(word) {
     this.#open.bot ??= this.#entry("bot", this.#name);
+    this.#lastReply = this.#open.bot;
     const { text } = this.#open.bot;
     this.#follow(() => text.append(text.textContent ? ` ${word}` : word));
   }
 
   /** The reply is over; the next word begins another. */
-  endReply({ interrupted = false } = {}) {
-    if (this.#open.bot === null) return;
-    if (interrupted) this.#mark(this.#open.bot, "interrupted");
-    this.#settle("bot", true);
+  endReply() {
+    if (this.#open.bot) this.#settle("bot", true);
+  }
+
+  /** Says something about the reply that was heard last. */
+  markReply(word) {
+    const mark = document.createElement("span");
+    mark.className = "mark";
+    mark.textContent = word;
+    this.#follow(() => this.#lastReply?.item.append(mark));
   }
 
   /** Something that happened and that nobody said. */
@@ -75,13 +83,6 @@ export class Transcript {
     if (!final) return;
     this.#open[from].item.removeAttribute("aria-busy");
     this.#open[from] = null;
-  }
-
-  #mark(entry, word) {
-    const mark = document.createElement("span");
-    mark.className = "mark";
-    mark.textContent = word;
-    entry.item.append(mark);
   }
 
   #follow(change) {

@@ -1,0 +1,248 @@
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { VisavisClient } from "../../../web/client/client.js";
+import { ProblemCode } from "../../../web/client/problem.js";
+import { ClientState } from "../../../web/client/state.js";
+
+/** As much of a data channel as the client uses. */
+class FakeChannel extends EventTarget {
+  readyState = "connecting";
+  sent = [];
+
+  send(text) {
+    this.sent.push(text);
+  }
+
+  close() {
+    this.readyState = "closed";
+  }
+
+  open() {
+    this.readyState = "open";
+    this.dispatchEvent(new Event("open"));
+  }
+
+  deliver(message) {
+    this.dispatchEvent(new MessageEvent("message", { data: JSON.stringify(message) }));
+  }
+}
+
+/** As much of a peer connection as the client uses; the newest one is `FakeConnection.last`. */
+class FakeConnection extends EventTarget {
+  static made = [];
+  connectionState = "new";
+  localDescription = { type: "offer", sdp: "v=0" };
+  transceivers = [];
+  channel = new FakeChannel();
+
+  constructor() {
+    super();
+    FakeConnection.made.push(this);
+  }
+
+  static get last() {
+    return FakeConnection.made.at(-1);
+  }
+
+  addTransceiver(trackOrKind, { direction }) {
+    const track = typeof trackOrKind === "string" ? null : trackOrKind;
+    this.transceivers.push({ direction, sender: { track } });
+  }
+
+  createDataChannel() {
+    return this.channel;
+  }
+
+  getTransceivers() {
+    return this.transceivers;
+  }
+
+  getReceivers() {
+    return [];
+  }
+
+  async setLocalDescription() {}
+
+  async setRemoteDescription() {
+    if (FakeConnection.answering) setTimeout(() => this.greet());
+  }
+
+  close() {
+    this.connectionState = "closed";
+  }
+
+  greet() {
+    if (this.channel.readyState !== "connecting") return;
+    this.channel.open();
+    this.channel.deliver({ id: "1", label: "rtvi-ai", type: "bot-ready", data: { version: "2.1.0" } });
+  }
+
+  fail() {
+    this.connectionState = "failed";
+    this.dispatchEvent(new Event("connectionstatechange"));
+  }
+}
+
+let offers;
+let refusal;
+
+async function fetch(url) {
+  if (String(url).endsWith("/api/config")) return Response.json({ ice_servers: [] });
+  offers += 1;
+  if (refusal) return Response.json({ error: { code: refusal } }, { status: 503 });
+  return Response.json({ type: "answer", sdp: "v=0", pc_id: `p${offers}` });
+}
+
+beforeEach(() => {
+  globalThis.RTCPeerConnection = FakeConnection;
+  globalThis.MediaStream = class {};
+  FakeConnection.made = [];
+  FakeConnection.answering = true;
+  offers = 0;
+  refusal = null;
+});
+
+function newClient() {
+  const client = new VisavisClient("http://host/", { fetch, reconnectDelaysMs: [1, 1, 1] });
+  client.states = [];
+  client.addEventListener("statechange", ({ detail }) => client.states.push(detail.state));
+  return client;
+}
+
+function reaches(client, state) {
+  return new Promise((resolve) => {
+    client.addEventListener("statechange", ({ detail }) => detail.state === state && resolve(detail));
+  });
+}
+
+test("a session: offer, client-ready, bot-ready", async () => {
+  const client = newClient();
+  const track = { enabled: true };
+  await client.connect(track);
+  assert.deepEqual(client.states, [ClientState.CONNECTING, ClientState.READY]);
+  const { transceivers, channel } = FakeConnection.last;
+  assert.deepEqual(transceivers.map(({ direction }) => direction), ["sendrecv", "recvonly"]);
+  assert.equal(transceivers[0].sender.track, track);
+  assert.equal(JSON.parse(channel.sent[0]).type, "client-ready");
+  client.disconnect();
+  assert.equal(JSON.parse(channel.sent.at(-1)).type, "disconnect-bot");
+  assert.equal(FakeConnection.last.connectionState, "closed");
+});
+
+test("a lost connection is made again with a new session and the same microphone", async () => {
+  const client = newClient();
+  const track = { enabled: true };
+  await client.connect(track);
+  client.muted = true;
+  const ready = reaches(client, ClientState.READY);
+  FakeConnection.last.fail();
+  assert.equal(client.state, ClientState.RECONNECTING);
+  await ready;
+  assert.equal(FakeConnection.made.length, 2);
+  assert.equal(FakeConnection.last.transceivers[0].sender.track, track);
+  assert.equal(JSON.parse(FakeConnection.last.channel.sent.at(-1)).message.enabled, false);
+  client.disconnect();
+});
+
+test("a server that hangs up counts as lost", async () => {
+  const client = newClient();
+  await client.connect();
+  const ready = reaches(client, ClientState.READY);
+  FakeConnection.last.channel.deliver({ type: "signalling", message: { type: "peerLeft" } });
+  await ready;
+  assert.equal(offers, 2);
+  client.disconnect();
+});
+
+test("a server that asks for it gets a new offer on the same connection", async () => {
+  const client = newClient();
+  await client.connect();
+  FakeConnection.last.channel.deliver({ type: "signalling", message: { type: "renegotiate" } });
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.equal(offers, 2);
+  assert.equal(FakeConnection.made.length, 1);
+  assert.equal(client.state, ClientState.READY);
+  client.disconnect();
+});
+
+test("attempts to reconnect are counted, announced and bounded", async () => {
+  const client = newClient();
+  const attempts = [];
+  client.addEventListener("reconnecting", ({ detail }) => attempts.push(`${detail.attempt}/${detail.of}`));
+  await client.connect();
+  refusal = "bad_gateway";
+  const failed = reaches(client, ClientState.FAILED);
+  FakeConnection.last.fail();
+  const { problem } = await failed;
+  assert.deepEqual(attempts, ["1/3", "2/3", "3/3"]);
+  assert.equal(offers, 4);
+  assert.equal(problem.code, ProblemCode.ENGINE_DOWN);
+});
+
+test("hanging up ends an attempt to connect, and nothing comes after it", async () => {
+  FakeConnection.answering = false;
+  const client = newClient();
+  const connecting = client.connect();
+  await new Promise((resolve) => setTimeout(resolve));
+  client.disconnect();
+  await connecting;
+  assert.deepEqual(client.states, [ClientState.CONNECTING, ClientState.IDLE]);
+  assert.equal(FakeConnection.last.connectionState, "closed");
+});
+
+test("hanging up ends reconnecting", async () => {
+  const client = newClient();
+  await client.connect();
+  FakeConnection.last.fail();
+  client.disconnect();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(client.state, ClientState.IDLE);
+  assert.equal(offers, 1);
+});
+
+test("a network path that never opens is a failed connection", async () => {
+  FakeConnection.answering = false;
+  const client = newClient();
+  const failed = reaches(client, ClientState.FAILED);
+  client.connect();
+  await new Promise((resolve) => setTimeout(resolve));
+  FakeConnection.last.fail();
+  assert.equal((await failed).problem.code, ProblemCode.CONNECTION_FAILED);
+});
+
+test("an error that the server calls fatal is its last word", async () => {
+  const client = newClient();
+  await client.connect();
+  const failed = reaches(client, ClientState.FAILED);
+  const data = { error: "Nobody spoke.", fatal: true };
+  FakeConnection.last.channel.deliver({ id: "2", label: "rtvi-ai", type: "error", data });
+  const { problem } = await failed;
+  assert.deepEqual([problem.code, problem.message], [ProblemCode.SESSION_ENDED, "Nobody spoke."]);
+  assert.equal(offers, 1);
+});
+
+test("a refused offer tells why", async () => {
+  refusal = "server_full";
+  const client = newClient();
+  const failed = reaches(client, ClientState.FAILED);
+  await client.connect();
+  assert.equal((await failed).problem.code, ProblemCode.SERVER_FULL);
+});
+
+test("text goes out only while connected", async () => {
+  const client = newClient();
+  assert.throws(() => client.sendText("hi"), /idle/);
+  await client.connect();
+  client.sendText("hi");
+  const { type, data } = JSON.parse(FakeConnection.last.channel.sent.at(-1));
+  assert.deepEqual([type, data.content], ["send-text", "hi"]);
+  client.disconnect();
+});
+
+test("a client that is connected does not connect", async () => {
+  const client = newClient();
+  await client.connect();
+  await assert.rejects(client.connect(), { name: "IllegalTransitionError" });
+  client.disconnect();
+});

@@ -36,8 +36,8 @@ GROWING_LIMITS = (
 )
 """For the first, the second, and every later clause."""
 
-MAX_CHARACTERS = 240
-"""A clause longer than this is cut between words, however few they are (about 15 s of speech)."""
+MAX_CHARACTERS = 180
+"""A clause longer than this is cut between words, however few they are (about 12 s of speech)."""
 
 
 class _Break(IntEnum):
@@ -50,7 +50,7 @@ _TOKEN = re.compile(r"(\S+)(\s+)")
 _OPENERS = "\"'“‘([{*_«¿¡"
 _CLOSERS = "\"'”’)]}*_»"
 _DASHES = frozenset({"-", "--", "–", "—"})
-_LIST_NUMBER = re.compile(r"(\d{1,3})[.)]")
+_LIST_NUMBER = re.compile(r"\d{1,3}\.")
 _INITIAL = re.compile(r"[^\W\d_]")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
 
@@ -176,11 +176,10 @@ class ClauseCutter:
         return _Break.CLAUSE if first.islower() else _Break.SENTENCE
 
     def _is_list_number(self, token: str) -> bool:
-        """Whether "2." numbers an item: on a new line, after a sentence, or next in its list."""
-        match = _LIST_NUMBER.fullmatch(token)
-        if match is None:
+        """Whether "2." numbers an item (then remembered): on a new line, after a sentence, or next."""
+        if not _LIST_NUMBER.fullmatch(token):
             return False
-        number = int(match[1])
+        number = int(token[:-1])
         begins_list = number == 1 and bool(self._tokens) and self._tokens[-1].endswith(":")
         if self._line_start or begins_list or (self._list_number and number == self._list_number + 1):
             self._list_number = number

@@ -6,6 +6,7 @@ is held for longer: a link, inline code, a tag, a table row.
 """
 
 import re
+from dataclasses import dataclass
 
 from pipeline.tts.characters import has_speech
 from pipeline.tts.inline import words_of
@@ -16,20 +17,35 @@ _HOLD = 120
 _SPACE = re.compile(r"\s+")
 _TOKEN = re.compile(r"(?:(?!```)\S)+|\S+")
 _NEXT_TOKEN = re.compile(r"[^\S\n]*\n?[^\S\n]*\S+")
-_FENCE = re.compile(r"(`{3,}|~{3,})")
+_FENCE = re.compile(r"`{3,}|~{3,}")
 _RULE = re.compile(r"([-*_=])\1{2,}|[|:-][\s|:-]*-[\s|:-]*")
 """A thematic break, a heading's underline, or the rule under a table's head."""
 _RULE_CHARACTERS = frozenset("-*_=|: \t\r")
-_MARKER = re.compile(r"(?:>|(?:#{1,6}|[-*+•‣◦▪–]|\[[ xX]\])(?=\s))")
+_QUOTE = re.compile(r">[> ]*")
+_MARKER = re.compile(r"(?:#{1,6}|[-*+•‣◦▪–]|\[[ xX]\])(?=\s)")
 _NUMBER = re.compile(r"\d{1,3}[.)](?=\s)")
 _COMPLETE = re.compile(
-    r"(`+)(?!`).+?(?<!`)\1(?!`)|<!--.*?-->|</?[a-zA-Z][^<>]*>"
+    r"(?<!`)(`{1,3})(?!`).+?(?<!`)\1(?!`)|<!--(?:(?!<!--).)*?-->|</?[a-zA-Z][^<>]*>"
     r"|\[[^\[\]]*\](?:(?!\()|\([^()]*(?:\([^()]*\)[^()]*)*\))",
     re.DOTALL,
 )
 _OPENED = re.compile(r"`|<!--|</?[a-zA-Z][^<>]*\Z|\[[^\[\]]*\Z|\]\(", re.DOTALL)
 _CLOSERS = "\"'”’)]»"
 _ENDS = (".", "!", "?", ":", ";", ",", "…", "—")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What is known of the rest of a line."""
+
+    text: str
+    end: int
+    """Of its text, in what is unread."""
+    complete: bool
+
+
+class _IncompleteError(Exception):
+    """What comes next cannot be told from the text so far."""
 
 
 def speakable(text: str) -> str:
@@ -70,67 +86,88 @@ class SpeakableText:
     def _read(self, *, last: bool) -> str:
         spoken: list[str] = []
         position = 0
-        while position < len(self._unread):
-            after = self._step(position, last, spoken)
-            if after is None:
-                break
-            position = after
+        try:
+            while position < len(self._unread):
+                position = self._step(position, last, spoken)
+        except _IncompleteError:
+            pass
         self._unread = self._unread[position:]
         return "".join(spoken)
 
-    def _step(self, position: int, last: bool, spoken: list[str]) -> int | None:
-        """Read one thing at `position`; returns where it ends, None when more text is needed."""
-        line_end = self._unread.find("\n", position)
-        line_complete = last or line_end >= 0
-        line_end = line_end if line_end >= 0 else len(self._unread)
-        line = self._unread[position:line_end]
+    def _step(self, position: int, last: bool, spoken: list[str]) -> int:
+        """Read one thing at `position`; returns where it ends. Raises _IncompleteError."""
+        line = self._line(position, last)
         if self._fence:
-            return self._skip_fenced(line, line_end) if line_complete else None
+            return self._skip_fenced(line)
         if space := _SPACE.match(self._unread, position):
             self._pass_space(space[0])
             return space.end()
         token = _TOKEN.match(self._unread, position)
         if token is None or (token.end() == len(self._unread) and not last):
-            return None
-        if line.startswith("```") or (self._line_start and line.startswith("~~~")):
-            fence = _FENCE.match(line)
-            closes = fence is not None and fence[1] in line[fence.end() :]
-            if not (closes or line_complete):
-                return None
-            if fence and not closes:
-                self._fence = fence[1]
-                return line_end
-        if self._line_start:
-            if not line_complete and _RULE_CHARACTERS.issuperset(line):
-                return None
-            if _RULE.fullmatch(line.rstrip()):
-                self._stop_due = True
-                return line_end
-            if line.startswith("|"):
-                if line_complete:
-                    self._say_row(line, spoken)
-                return line_end if line_complete else None
-            if marker := _MARKER.match(self._unread, position):
-                if marker[0] != ">":
-                    self._structural = self._stop_due = True
-                return marker.end()
-            if _NUMBER.match(self._unread, position):
-                self._structural = self._stop_due = True
-        end = self._piece_end(position, token.end(), last)
-        if end is None:
-            return None
-        self._line_start = False
-        piece = self._unread[position:end]
-        self._say(words_of(piece).split(), spoken, piece)
-        return end
+            raise _IncompleteError
+        if line.text.startswith("```") or (self._line_start and line.text.startswith("~~~")):
+            after = self._open_fence(position, line)
+        elif self._line_start:
+            after = self._structure(position, line, spoken)
+        else:
+            after = position
+        return after if after > position else self._inline(position, token.end(), last, spoken)
 
-    def _skip_fenced(self, line: str, line_end: int) -> int:
-        if _FENCE.fullmatch(line.strip()) and line.strip().startswith(self._fence):
+    def _line(self, position: int, last: bool) -> _Line:
+        end = self._unread.find("\n", position)
+        if end < 0:
+            return _Line(self._unread[position:], len(self._unread), complete=last)
+        return _Line(self._unread[position:end], end, complete=True)
+
+    def _skip_fenced(self, line: _Line) -> int:
+        if not line.complete:
+            raise _IncompleteError
+        text = line.text.strip()
+        if _FENCE.fullmatch(text) and text.startswith(self._fence):
             self._fence = ""
             self._stop_due = True
-            self._line_start = False
-            return line_end
-        return min(line_end + 1, len(self._unread))
+            return line.end
+        return min(line.end + 1, len(self._unread))
+
+    def _open_fence(self, position: int, line: _Line) -> int:
+        """Past the line, unless the fence is closed on it: then it is inline code."""
+        fence = line.text[: len(line.text) - len(line.text.lstrip(line.text[0]))]
+        if fence in line.text[len(fence) :]:
+            return position
+        if not line.complete:
+            raise _IncompleteError
+        self._fence = fence
+        return line.end
+
+    def _structure(self, position: int, line: _Line, spoken: list[str]) -> int:
+        """Past what gives a line its form, at its start: a rule, a table row, a marker."""
+        if not line.complete and _RULE_CHARACTERS.issuperset(line.text):
+            raise _IncompleteError
+        if _RULE.fullmatch(line.text.rstrip()):
+            self._stop_due = True
+            return line.end
+        if line.text.startswith("|"):
+            if not line.complete:
+                raise _IncompleteError
+            self._structural = True
+            cells = (" ".join(words_of(cell)) for cell in line.text.strip().strip("|").split("|"))
+            self._say(", ".join(filter(None, cells)).split(), spoken, line.text)
+            return line.end
+        if quote := _QUOTE.match(self._unread, position):
+            return quote.end()
+        if marker := _MARKER.match(self._unread, position):
+            self._structural = self._stop_due = True
+            return marker.end()
+        if _NUMBER.match(self._unread, position):
+            self._structural = self._stop_due = True
+        return position
+
+    def _inline(self, position: int, token_end: int, last: bool, spoken: list[str]) -> int:
+        end = self._piece_end(position, token_end, last)
+        self._line_start = False
+        piece = self._unread[position:end]
+        self._say(words_of(piece), spoken, piece)
+        return end
 
     def _pass_space(self, space: str) -> None:
         self._space = True
@@ -140,28 +177,21 @@ class SpeakableText:
             self._structural = False
             self._line_start = True
 
-    def _piece_end(self, start: int, token_end: int, last: bool) -> int | None:
+    def _piece_end(self, start: int, token_end: int, last: bool) -> int:
         """Where the markup that opens in a word is closed; the word's own end when it never is."""
         end = token_end
-        while True:
-            piece = _COMPLETE.sub("", _COMPLETE.sub("", self._unread[start:end]))
-            if not _OPENED.search(piece):
-                return end
+        while _OPENED.search(_COMPLETE.sub("", _COMPLETE.sub("", self._unread[start:end]))):
             more = _NEXT_TOKEN.match(self._unread, end)
             if more is None:
-                paragraph_ends = self._unread.find("\n", self._unread.find("\n", end) + 1) >= 0
-                return token_end if last or paragraph_ends else None
+                if last or self._unread.count("\n", end) > 1:
+                    return token_end
+                raise _IncompleteError
             if more.end() - start > _HOLD:
                 return token_end
             if more.end() == len(self._unread) and not last:
-                return None
+                raise _IncompleteError
             end = more.end()
-
-    def _say_row(self, line: str, spoken: list[str]) -> None:
-        self._structural = True
-        self._line_start = False
-        cells = (" ".join(words_of(cell).split()) for cell in line.strip().strip("|").split("|"))
-        self._say(", ".join(filter(None, cells)).split(), spoken, line)
+        return end
 
     def _say(self, words: list[str], spoken: list[str], source: str) -> None:
         if not words:

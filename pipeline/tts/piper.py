@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -22,6 +22,7 @@ from piper.const import BOS, PAD
 
 from pipeline.errors import MissingModelError, SynthesisError
 from pipeline.events import WIRE_RATE, Phoneme, Samples, SpeechChunk
+from pipeline.tts.characters import sayable
 from pipeline.tts.language import find_language
 from pipeline.tts.verbalise import spoken_forms
 from pipeline.tts.voice_files import VoiceFiles
@@ -30,8 +31,12 @@ from pipeline.tts.words import is_sound, word_times
 
 _LOGGER = logging.getLogger(__name__)
 
-MAX_CHARACTERS = 2_000
-"""Longer text is refused: it would be minutes of speech in one piece, and gigabytes of memory."""
+MAX_CHARACTERS = 500
+"""Longer text is refused: half a minute of speech in one piece. Clauses are far shorter."""
+
+_MAX_SYMBOLS = 300
+"""Phonemes per run of the voice, about 20 s. A run takes 25 MB for each second and keeps them
+(measured); a clause of long numbers can come to minutes."""
 
 _SENTENCE_ENDS = frozenset(".?!")
 _CLAUSE_ENDS = frozenset(",;:")
@@ -80,6 +85,15 @@ def open_voice(files: VoiceFiles) -> PiperVoice:
     return PiperVoice(session=session, config=config)
 
 
+def _runs(symbols: list[str]) -> Iterator[list[str]]:
+    """A sentence's phonemes in runs of at most _MAX_SYMBOLS, parted at a space where there is one."""
+    while len(symbols) > _MAX_SYMBOLS:
+        space = next((at for at in range(_MAX_SYMBOLS, 0, -1) if symbols[at] == " "), _MAX_SYMBOLS)
+        yield symbols[:space]
+        symbols = symbols[space:]
+    yield symbols
+
+
 class PiperSynthesizer:
     """A `Synthesizer`; one voice for all sessions. Runs on the executor it is given.
 
@@ -124,7 +138,7 @@ class PiperSynthesizer:
         if len(text) > MAX_CHARACTERS:
             raise SynthesisError(f"text of {len(text)} characters: expected at most {MAX_CHARACTERS}")
         words = text.split()
-        forms = spoken_forms(words, self._language)
+        forms = [sayable(form) for form in spoken_forms(words, self._language)]
         takes = self._takes(" ".join(filter(None, forms)))
         rate = self._voice.config.sample_rate
         speech = np.concatenate([take.samples for take in takes])
@@ -151,10 +165,10 @@ class PiperSynthesizer:
             [symbol for symbol in sentence if symbol in self._voice.config.phoneme_id_map]
             for sentence in self._voice.phonemize(said)
         ]
-        sentences = [sentence for sentence in sentences if any(map(is_sound, sentence))]
-        if not sentences:
+        runs = [run for run in itertools.chain(*map(_runs, sentences)) if any(map(is_sound, run))]
+        if not runs:
             raise SynthesisError("nothing to say: no letter or digit that the voice can speak")
-        return [self._take(sentence) for sentence in sentences]
+        return [self._take(run) for run in runs]
 
     def _take(self, symbols: list[str]) -> _Take:
         end = next(symbol for symbol in reversed(symbols) if symbol != " ")

@@ -13,9 +13,9 @@ from pipeline.tts.language import Language
 _OPENERS = "\"'“‘({«¿¡"
 _CLOSERS = "\"'”’)}»,;:!?"
 _PARTS = re.compile(rf"([{_OPENERS}]*)(.*?)(\.?)([{_CLOSERS}.]*)", re.DOTALL)
-_FIRST_ELLIPSIS = re.compile(r"^(?:\.{2,}|…)+")
-_LAST_ELLIPSIS = re.compile(rf"(?:\.{{2,}}|…)+(?=[{_CLOSERS}]*$)")
-_ELLIPSIS = re.compile(r"(?:\.{2,}|…)+")
+_FIRST_ELLIPSIS = re.compile(r"^(?:\.\.|…)[.…]*")
+_LAST_ELLIPSIS = re.compile(rf"(?:\.\.|…)[.…]*(?=[{_CLOSERS}]*$)")
+_ELLIPSIS = re.compile(r"(?:\.\.|…)[.…]*")
 _MONEY = re.compile(r"([$£€¥₹])(\d[\d,]*)(\.\d+)?(k|K|m|M|mn|bn|B|T)?")
 _CURRENCIES = {
     "$": ("dollar", "dollars", "cents"),

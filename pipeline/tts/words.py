@@ -8,6 +8,7 @@ by edit distance (Needleman and Wunsch 1970). A sound of the clause then belongs
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pipeline.events import Phoneme, Word
 
@@ -66,7 +67,7 @@ def _sounds(phonemes: Sequence[Phoneme]) -> list[_Sound]:
             start = None
         elif phoneme.symbol in _STRESS:
             start = phoneme.start if start is None else start
-        elif sounds and unicodedata.category(phoneme.symbol[0]) in ("Lm", "Mn"):
+        elif sounds and start is None and unicodedata.category(phoneme.symbol[0]) in ("Lm", "Mn"):
             sounds[-1] = _Sound(sounds[-1].symbol, sounds[-1].start, phoneme.end)
         else:
             start = None
@@ -130,6 +131,6 @@ def _filled(spans: Sequence[tuple[float, float] | None], duration: float) -> lis
         after = spans[stop] if stop < len(spans) else None
         end = after[0] if after else duration
         step = (end - begin) / (stop - index)
-        filled += [(begin + step * n, begin + step * (n + 1)) for n in range(stop - index)]
+        filled += pairwise(min(begin + step * n, end) for n in range(stop - index + 1))
         index = stop
     return filled

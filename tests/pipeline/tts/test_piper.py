@@ -1,0 +1,265 @@
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soxr
+from faster_whisper import WhisperModel
+from piper import PiperConfig, PiperVoice
+from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP
+from whisper_normalizer.english import EnglishTextNormalizer
+
+from pipeline.asr.whisper import packaged_model
+from pipeline.errors import ConfigError, MissingModelError, SynthesisError
+from pipeline.events import HEARING_RATE, WIRE_RATE, SpeechChunk
+from pipeline.tts.clauses import ClauseCutter
+from pipeline.tts.piper import MAX_CHARACTERS, PiperSettings, PiperSynthesizer, open_voice
+from pipeline.tts.voice_files import VoiceFiles, find_voice, with_alignments
+from pipeline.tts.waveform import CUT_PAUSE, LEAD, SENTENCE_PAUSE, audible_span
+
+RATE = 22_050
+HOP = 256
+
+
+class ToneSession:
+    """Stands in for the network: a steady tone, `frames` hops long for every phoneme id."""
+
+    def __init__(self, frames: int = 5, alignments: bool = True, miscount: int = 0) -> None:
+        self.frames = frames
+        self.alignments = alignments
+        self.miscount = miscount
+        self.runs = 0
+
+    def run(self, _outputs: None, inputs: dict[str, np.ndarray]) -> list[np.ndarray]:
+        self.runs += 1
+        count = inputs["input"].shape[1]
+        audio = 0.3 * np.sin(np.arange(count * self.frames * HOP) / 10, dtype=np.float32)
+        widths = np.full(count - self.miscount, self.frames, np.float32)
+        return [audio[None, None], widths[None, None]] if self.alignments else [audio[None, None]]
+
+
+def tone_voice(session: ToneSession, espeak_voice: str = "en-us") -> PiperVoice:
+    config = {
+        "num_symbols": 256,
+        "num_speakers": 1,
+        "audio": {"sample_rate": RATE},
+        "espeak": {"voice": espeak_voice},
+        "phoneme_id_map": DEFAULT_PHONEME_ID_MAP,
+    }
+    return PiperVoice(session=session, config=PiperConfig.from_dict(config))
+
+
+@pytest.fixture(scope="module")
+def executor() -> Iterator[Executor]:
+    with ThreadPoolExecutor(1, thread_name_prefix="tts") as pool:
+        yield pool
+
+
+def check(chunk: SpeechChunk, text: str) -> None:
+    assert (chunk.text, chunk.sample_rate, chunk.pcm.dtype) == (text, WIRE_RATE, np.int16)
+    assert [word.text for word in chunk.words] == text.split()
+    for times in (chunk.phonemes, chunk.words):
+        edges = [0.0, *(edge for one in times for edge in (one.start, one.end)), chunk.duration]
+        assert edges == sorted(edges)
+
+
+async def test_times_follow_the_voice(executor: Executor) -> None:
+    chunk = await PiperSynthesizer(tone_voice(ToneSession()), executor).synthesize("Hello.")
+    check(chunk, "Hello.")
+    assert "".join(phoneme.symbol for phoneme in chunk.phonemes) == "həlˈoʊ."
+    # Each symbol lasts two ids, its own and the pad after it; BOS and its pad come first.
+    widths = [phoneme.end - phoneme.start for phoneme in chunk.phonemes]
+    assert widths == pytest.approx([2 * 5 * HOP / RATE] * 7)
+    assert chunk.phonemes[0].start == pytest.approx(2 * 5 * HOP / RATE)
+    assert chunk.aligned
+
+
+async def test_several_sentences_for_espeak_are_one_chunk(executor: Executor) -> None:
+    session = ToneSession()
+    chunk = await PiperSynthesizer(tone_voice(session), executor).synthesize("Yes! No? Well.")
+    check(chunk, "Yes! No? Well.")
+    assert session.runs == 3
+    yes, no, _ = chunk.words
+    assert no.start - yes.end > SENTENCE_PAUSE
+
+
+@pytest.mark.parametrize("text", ["Dr. Smith is here.", "So, e.g. Paris is it.", "The U.S. Army, St. Louis."])
+async def test_an_abbreviation_does_not_end_the_sentence(text: str, executor: Executor) -> None:
+    session = ToneSession()
+    check(await PiperSynthesizer(tone_voice(session), executor).synthesize(text), text)
+    assert session.runs == 1
+
+
+@pytest.mark.parametrize("session", [ToneSession(alignments=False), ToneSession(miscount=1)])
+async def test_a_missing_alignment_is_counted_and_spread_evenly(
+    session: ToneSession, executor: Executor
+) -> None:
+    voice = PiperSynthesizer(tone_voice(session), executor)
+    chunk = await voice.synthesize("Hello there.")
+    check(chunk, "Hello there.")
+    assert not chunk.aligned
+    assert voice.unaligned_chunks == 1
+    assert chunk.words[0].start > 0
+
+
+@pytest.mark.parametrize("text", ["", " ", "—", "...", "🎉", "\x00", "你好", "\ud800"])
+async def test_nothing_to_say_is_refused(text: str, executor: Executor) -> None:
+    with pytest.raises(SynthesisError, match="nothing to say"):
+        await PiperSynthesizer(tone_voice(ToneSession()), executor).synthesize(text)
+
+
+async def test_what_cannot_be_said_does_not_stop_the_rest(executor: Executor) -> None:
+    text = "Hi \x00 🎉 [[həˈloʊ]] 你好 — there…"
+    check(await PiperSynthesizer(tone_voice(ToneSession()), executor).synthesize(text), text)
+
+
+async def test_too_much_text_is_refused(executor: Executor) -> None:
+    with pytest.raises(SynthesisError, match=f"at most {MAX_CHARACTERS}"):
+        await PiperSynthesizer(tone_voice(ToneSession()), executor).synthesize("a " * MAX_CHARACTERS)
+
+
+async def test_a_very_long_sentence_is_run_in_parts(executor: Executor) -> None:
+    session = ToneSession(frames=1)
+    text = " ".join(["123,456,789"] * 20)
+    chunk = await PiperSynthesizer(tone_voice(session), executor).synthesize(text)
+    check(chunk, text)
+    assert session.runs > 1
+
+
+def test_a_voice_of_another_language_is_refused(executor: Executor) -> None:
+    with pytest.raises(ConfigError, match="'de'"):
+        PiperSynthesizer(tone_voice(ToneSession(), "de"), executor)
+
+
+def test_files_that_are_no_voice_are_refused(tmp_path: Path) -> None:
+    files = VoiceFiles(tmp_path / "v.onnx", tmp_path / "v.onnx.json")
+    files.model.write_bytes(b"no model")
+    for config in ("{", "{}"):
+        files.config.write_text(config)
+        with pytest.raises(MissingModelError, match=r"v\.onnx is not a Piper voice"):
+            open_voice(files)
+
+
+# ── the real voice ─────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def voice(tmp_path_factory: pytest.TempPathFactory) -> PiperVoice:
+    return open_voice(with_alignments(find_voice(), tmp_path_factory.mktemp("voice")))
+
+
+@pytest.fixture
+async def joe(voice: PiperVoice, executor: Executor) -> AsyncIterator[PiperSynthesizer]:
+    synthesizer = PiperSynthesizer(voice, executor)
+    await synthesizer.warm()
+    yield synthesizer
+    assert synthesizer.unaligned_chunks == 0
+
+
+SENTENCES = [
+    "The capital of France is Paris, and most of the people in the city take the train.",
+    "Sure, I can help you with that. First, tell me which room you are in.",
+    "Dr. Smith paid $1,250.00 for the machine in 1998, and he still uses it every day.",
+    "I would recommend that you bring an umbrella, since it may rain in the afternoon.",
+    "My name is Joe — and I am a virtual assistant. It costs 3.5 times as much.",
+]
+
+
+def cut(text: str) -> list[str]:
+    cutter = ClauseCutter()
+    return cutter.feed(text) + cutter.finish()
+
+
+def word_errors(said: list[str], heard: list[str]) -> int:
+    row = list(range(len(heard) + 1))
+    for index, word in enumerate(said, 1):
+        above, row = row, [index]
+        for at, other in enumerate(heard, 1):
+            row.append(min(above[at] + 1, row[-1] + 1, above[at - 1] + (word != other)))
+    return row[-1]
+
+
+@pytest.mark.models
+async def test_clauses_played_one_after_the_other_are_understood(joe: PiperSynthesizer) -> None:
+    whisper = WhisperModel(str(packaged_model()), device="cpu", compute_type="int8", cpu_threads=2)
+    normal = EnglishTextNormalizer()
+    errors = words = 0
+    for text in SENTENCES:
+        clauses = cut(text)
+        assert len(clauses) > 1
+        pcm = np.concatenate([(await joe.synthesize(clause)).pcm for clause in clauses])
+        heard, _ = whisper.transcribe(
+            soxr.resample(pcm / np.float32(32768), WIRE_RATE, HEARING_RATE), language="en", beam_size=5
+        )
+        said = normal(text).split()
+        errors += word_errors(said, normal(" ".join(segment.text for segment in heard)).split())
+        words += len(said)
+    # Measured over 16 sentences: 3 %, most of it Whisper tiny's own.
+    assert errors / words <= 0.1
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(
+    ("text", "pauses"),
+    [("I am fine. Now, here we are.", 1), ("One, two, three.", 2), ("Yes — no; maybe: fine.", 3)],
+)
+async def test_a_word_starts_when_the_sound_after_a_pause_does(
+    text: str, pauses: int, voice: PiperVoice, executor: Executor
+) -> None:
+    """Against the waveform, which the alignment never saw."""
+    still = PiperSynthesizer(voice, executor, PiperSettings(noise_scale=0, noise_w=0))
+    chunk = await still.synthesize(text)
+    check(chunk, text)
+    loud = np.abs(chunk.pcm[: len(chunk.pcm) // 480 * 480].reshape(-1, 480)).max(axis=1) > 300
+    sounds = np.flatnonzero(np.diff(np.r_[False, loud, False].astype(int))).reshape(-1, 2) / 100
+    onsets = [onset for (_, before), (onset, _) in pairwise(sounds) if onset - before >= 0.1]
+    assert len(onsets) >= pauses
+    for onset in onsets:
+        assert min(abs(word.start - onset) for word in chunk.words) < 0.05
+
+
+@pytest.mark.models
+async def test_sound_begins_at_once_and_pauses_are_in_the_audio(joe: PiperSynthesizer) -> None:
+    for text, least, most in (
+        ("It is so.", SENTENCE_PAUSE, 0.6),
+        ("Sure, I can,", 0.1, 0.6),
+        ("The capital of", 0.0, CUT_PAUSE + 0.02),
+    ):
+        for _ in range(3):
+            chunk = await joe.synthesize(text)
+            first, last = audible_span(chunk.pcm / np.float32(32768), WIRE_RATE)
+            assert first / WIRE_RATE <= LEAD + 0.01
+            assert least - 0.01 <= chunk.duration - last / WIRE_RATE <= most
+
+
+@pytest.mark.models
+async def test_short_and_long_clauses_are_equally_loud_and_never_clip(joe: PiperSynthesizer) -> None:
+    levels = []
+    for text in ("Yes, I do.", "Of course,", SENTENCES[0], SENTENCES[3]):
+        samples = (await joe.synthesize(text)).pcm / np.float32(32768)
+        frames = np.sqrt(np.mean(np.square(samples[: len(samples) // 480 * 480].reshape(-1, 480)), axis=1))
+        levels.append(20 * np.log10(np.sqrt(np.mean(np.square(frames[frames > 0.01])))))
+        assert np.abs(samples).max() < 1
+    assert np.ptp(levels) < 6
+    assert -23 < np.mean(levels) < -16
+
+
+@pytest.mark.models
+async def test_without_noise_the_same_text_gives_the_same_samples(
+    voice: PiperVoice, executor: Executor
+) -> None:
+    still = PiperSynthesizer(voice, executor, PiperSettings(noise_scale=0, noise_w=0))
+    slow = PiperSynthesizer(voice, executor, PiperSettings(noise_scale=0, noise_w=0, length_scale=1.5))
+    first, second = await still.synthesize("Hello there."), await still.synthesize("Hello there.")
+    np.testing.assert_array_equal(first.pcm, second.pcm)
+    assert (await slow.synthesize("Hello there.")).duration > 1.2 * first.duration
+
+
+@pytest.mark.models
+async def test_the_voice_as_shipped_still_speaks(executor: Executor) -> None:
+    shipped = PiperSynthesizer(open_voice(find_voice()), executor)
+    chunk = await shipped.synthesize("Hello there.")
+    check(chunk, "Hello there.")
+    assert (chunk.aligned, shipped.unaligned_chunks) == (False, 1)

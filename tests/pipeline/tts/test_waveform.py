@@ -1,0 +1,47 @@
+import numpy as np
+
+from pipeline.tts.waveform import LEAD, amplified, audible_span, with_edges
+
+RATE = 1000
+
+
+def quiet_loud_quiet(before: float, loud: float, after: float) -> np.ndarray:
+    parts = (np.zeros(int(before * RATE)), np.full(int(loud * RATE), 0.3), np.full(int(after * RATE), 0.001))
+    return np.concatenate(parts).astype(np.float32)
+
+
+def test_gain_is_constant_below_the_knee_and_never_clips() -> None:
+    loud = amplified(np.array([0.1, -0.4, 0.7, -5.0, 0.0], np.float32), 1.5)
+    np.testing.assert_allclose(loud[[0, 1, 4]], [0.15, -0.6, 0.0], rtol=1e-5)
+    assert 0.8 < loud[2] < 1.0
+    assert -1.0 <= loud[3] < -0.99
+
+
+def test_gain_leaves_its_input_alone() -> None:
+    samples = np.full(3, 0.9, np.float32)
+    amplified(samples, 2)
+    np.testing.assert_array_equal(samples, np.full(3, 0.9, np.float32))
+
+
+def test_sound_is_found_between_silences() -> None:
+    assert audible_span(quiet_loud_quiet(0.1, 0.2, 0.3), RATE) == (100, 300)
+    assert audible_span(np.zeros(50, np.float32), RATE) == (0, 50)
+
+
+def test_leading_silence_is_cut_to_twenty_milliseconds() -> None:
+    samples, cut = with_edges(quiet_loud_quiet(0.4, 0.2, 0.3), RATE, least=0, most=None)
+    assert cut == 380
+    assert len(samples) == int(LEAD * RATE) + 200 + 300
+
+
+def test_a_short_lead_stays() -> None:
+    assert with_edges(quiet_loud_quiet(0.01, 0.2, 0.3), RATE, least=0, most=None)[1] == 0
+
+
+def test_a_pause_is_lengthened_but_a_natural_one_is_kept() -> None:
+    assert len(with_edges(quiet_loud_quiet(0, 0.2, 0.1), RATE, least=0.3, most=None)[0]) == 500
+    assert len(with_edges(quiet_loud_quiet(0, 0.2, 0.4), RATE, least=0.3, most=None)[0]) == 600
+
+
+def test_quiet_after_a_cut_clause_is_shortened() -> None:
+    assert len(with_edges(quiet_loud_quiet(0, 0.2, 0.4), RATE, least=0, most=0.05)[0]) == 250

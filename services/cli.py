@@ -69,8 +69,14 @@ def main() -> None:
 @click.option("--port", type=int, help="TCP port, 0 for a free one. [default: 8080]")
 @click.option("--tls-cert", type=_File, help="Certificate chain, PEM. Needs --tls-key.")
 @click.option("--tls-key", type=_File, help="Private key of --tls-cert, PEM.")
+@click.option("--with-parent", is_flag=True, hidden=True, help="End when standard input ends.")
 def serve(
-    config_file: Path | None, host: str | None, port: int | None, tls_cert: Path | None, tls_key: Path | None
+    config_file: Path | None,
+    host: str | None,
+    port: int | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
+    with_parent: bool,
 ) -> None:
     """Run the whole stack and its page on this machine."""
     from services.config import load
@@ -80,7 +86,7 @@ def serve(
     # Only now, because it takes a second: a wrong setting is told at once.
     from services.gateway.serve import run
 
-    asyncio.run(run(config))
+    asyncio.run(run(config, with_parent=with_parent))
 
 
 @main.command()
@@ -103,10 +109,10 @@ def talk(
     """
     from services.config import load
 
-    config = load(config_file)
+    load(config_file)  # a wrong setting is told before anything is started
     from services.lab.talk import run
 
-    ctx.exit(asyncio.run(run(config, audio, url, out, video)))
+    ctx.exit(asyncio.run(run(config_file, audio, url, out, video)))
 
 
 @main.command()
@@ -130,3 +136,7 @@ def doctor(ctx: click.Context, config_file: Path | None, json: bool) -> None:
 def _given(section: str, options: Mapping[str, object]) -> dict[str, object]:
     """The options that were given, as settings by dotted key."""
     return {f"{section}.{name}": value for name, value in options.items() if value is not None}
+
+
+if __name__ == "__main__":
+    main()

@@ -14,21 +14,19 @@ from pipeline.events import Span, Stage, TurnTrace
 
 SCHEMA_VERSION = 1
 
-_UNKNOWN: dict[str, Any] = dict.fromkeys(
-    (
-        "time_to_first_audio_ms",
-        "time_to_first_sound_ms",
-        "time_to_first_frame_ms",
-        "speech_gaps",
-        "render_freezes",
-        "av_skew_ms",
-        "barge_in_stop_ms",
-        "handoff_gap_ms",
-        "queue_ms",
-        "evidence_digest",
-        "utilisation",
-    )
+_FIELDS = (
+    *("schema_version", "turn_id", "session_id", "started_at", "input", "user_text", "reply_text"),
+    *("heard_text", "committed_revision", "interrupted", "failed", "time_to_first_audio_ms"),
+    *("time_to_first_sound_ms", "time_to_first_frame_ms", "total_ms", "stages", "speech_gaps"),
+    *("render_freezes", "av_skew_ms", "barge_in_stop_ms", "first_token_ms", "handoff_gap_ms"),
+    *("token_gaps_ms", "queue_ms", "retries", "cancels", "route", "kv_source", "prompt_digest"),
+    *("evidence_digest", "prompt_tokens", "output_tokens", "output_tokens_per_s", "utilisation"),
 )
+
+
+def empty_record() -> dict[str, Any]:
+    """Every field, unknown."""
+    return {**dict.fromkeys(_FIELDS), "schema_version": SCHEMA_VERSION, "interrupted": False}
 
 
 class TurnRecords:
@@ -44,8 +42,7 @@ class TurnRecords:
         usage, prompt = trace.usage, trace.prompt
         sections = {section.name: section.digest for section in prompt.sections} if prompt else {}
         return {
-            **_UNKNOWN,
-            "schema_version": SCHEMA_VERSION,
+            **empty_record(),
             "turn_id": trace.turn_id,
             "session_id": trace.session_id,
             "started_at": self._wall(trace.started_at),

@@ -154,7 +154,7 @@ class TurnTaking(Section):
 
 class EmbeddedEngine(Section):
     model: FilePath | None = None
-    threads: Threads = 2
+    threads: Threads = 1
     requantise: bool = True
 
 

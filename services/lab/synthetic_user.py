@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -78,12 +78,13 @@ class SyntheticUser:
         """Send text in place of speech."""
         self._channel.send(rtvi.message("send-text", {"content": text, "options": {}}))
 
-    async def until_told(self, kind: str, *, since: int = 0, **wanted: object) -> Told:
-        """The first message of a type, from index `since` of `told` on, whose data holds `wanted`."""
+    async def until(self, wanted: Callable[[Told], bool], *, since: int = 0) -> Told:
+        """The first message that is `wanted`, from index `since` of `told` on. Raises CallError."""
         while True:
             for told in self.told[since:]:
-                if told.type == kind and all(told.data.get(key) == value for key, value in wanted.items()):
+                if wanted(told):
                     return told
+            since = len(self.told)
             if self.over.is_set():
                 raise CallError("the server ended the call")
             await self._news.wait()

@@ -1,0 +1,61 @@
+"""A client's own times, joined to the server's record of a turn (docs/metrics.md)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pipeline.events import WIRE_RATE
+from pipeline.timeline.record import empty_record
+from services.lab import recording
+from services.lab.microphone import Utterance
+from services.lab.synthetic_user import SyntheticUser
+from services.lab.voiced import audible_runs
+
+PLAYOUT_MS = 40.0
+"""What a client without a sound card adds for one: NetEq's usual 20 to 30 ms and its own frame."""
+
+
+def joined(
+    record: Mapping[str, Any],
+    name: str,
+    utterance: Utterance,
+    user: SyntheticUser,
+    since: int,
+    *,
+    own: bool,
+) -> dict[str, Any]:
+    """The record of a turn with what this caller heard of it.
+
+    `own` says that the turn answers the whole utterance; otherwise the server took a pause in it for
+    its end (`premature`), and how soon it answered means nothing.
+    """
+    first = _first_sound(utterance, user) if own else None
+    said_own_words = bool(record["reply_text"]) and record["failed"] is None
+    return {
+        **record,
+        "file": name,
+        "premature": not own,
+        "time_to_first_audio_ms": first if said_own_words else None,
+        "time_to_first_sound_ms": first,
+    }
+
+
+def unanswered(name: str, utterance: Utterance, now: float) -> dict[str, Any]:
+    """The record of a question that no turn of the server answered."""
+    assert utterance.end is not None
+    waited = round((now - utterance.end) * 1000, 1)
+    return {**empty_record(), "file": name, "premature": False, "failed": "no_reply", "total_ms": waited}
+
+
+def _first_sound(utterance: Utterance, user: SyntheticUser) -> float | None:
+    """Milliseconds from the user's speech end to the first audible sample; None when the agent was
+    audible at that moment already, so that no sample is the first."""
+    assert utterance.end is not None
+    heard = user.sound.heard
+    if not heard:
+        return None
+    before = 0.06
+    end = heard[-1].at + 0.02
+    runs = audible_runs(recording.sound(heard, utterance.end - before, end))
+    if not runs or runs[0].start < before * WIRE_RATE:
+        return None
+    return round((runs[0].start / WIRE_RATE - before) * 1000 + PLAYOUT_MS, 1)

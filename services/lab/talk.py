@@ -1,0 +1,182 @@
+"""`visavis talk`: hold a conversation without a browser, and keep all of it."""
+
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from pipeline.clock import Clock, MonotonicClock
+from pipeline.errors import BadInputError, VisavisError
+from pipeline.webrtc.ice import offer_loopback
+from services.lab import measures, recording, speech_file
+from services.lab.speech_file import SpeechFile
+from services.lab.synthetic_user import SyntheticUser, Told, calling
+
+REPLY_TIMEOUT = 60.0
+"""Seconds after the end of a question within which the turn must be over."""
+
+_TAIL = 0.5
+"""Seconds recorded after the last reply."""
+
+
+class ServerStartError(VisavisError):
+    """The server that `talk` started for itself did not come up; its own words say why."""
+
+    code = "server_start"
+
+
+async def run(
+    config_file: Path | None, audio: Sequence[Path], url: str | None, out: Path, video: bool
+) -> int:
+    """Speak each file as one turn; write reply.wav, captions.vtt, turns.json, with `video` reply.mp4.
+
+    Returns 0 when every question was answered, 1 when one was not. Raises BadAudioError before anything
+    is started, CallError, ServerStartError.
+    """
+    console = Console(stderr=True, highlight=False)
+    files = [speech_file.load(path) for path in audio]
+    try:
+        await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInputError(f"--out {out}: cannot be made a folder ({error.strerror})") from error
+    offer_loopback()
+    clock = MonotonicClock()
+    async with contextlib.AsyncExitStack() as scope:
+        if url is None:
+            with console.status("Starting a server (the first time on a machine takes longer) …"):
+                url = await scope.enter_async_context(_own_server(config_file))
+        user = await scope.enter_async_context(calling(url.rstrip("/"), clock, keep_pictures=video))
+        await _until_quiet(user)
+        start = clock.now()
+        records = await _converse(user, files, clock, console)
+        await clock.sleep_until(clock.now() + _TAIL)
+        end = clock.now()
+        if video:
+            with console.status("Encoding the video …"):
+                pcm = recording.sound(user.sound.heard, start, end)
+                await asyncio.to_thread(recording.write_mp4, out / "reply.mp4", pcm, user.pictures, start)
+    recording.write_wav(out / "reply.wav", recording.sound(user.sound.heard, start, end))
+    recording.write_vtt(out / "captions.vtt", recording.captions(user.told, start))
+    (out / "turns.json").write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    _summarise(console, records, out)
+    unanswered = [record for record in records if record["failed"] is not None]
+    return 1 if unanswered else 0
+
+
+async def _converse(
+    user: SyntheticUser, files: Sequence[SpeechFile], clock: Clock, console: Console
+) -> list[dict[str, Any]]:
+    records: list[dict[str, Any]] = []
+    for number, file in enumerate(files, 1):
+        console.print(f"[{number}/{len(files)}] {file.path.name}: speaking", markup=False)
+        told_before = len(user.told)
+        utterance = user.say(file)
+        await utterance.done.wait()
+        assert utterance.end is not None
+        answered = await _until_answered(user, told_before, utterance.end)
+        await _until_quiet(user)
+        turns = [told for told in user.told[told_before:] if told.type == "visavis.turn"]
+        for turn in turns:
+            last = turn is turns[-1] and answered
+            records.append(
+                measures.joined(turn.data["record"], file.path.name, utterance, user, told_before, own=last)
+            )
+        if not answered:
+            records.append(measures.unanswered(file.path.name, utterance, clock.now()))
+        for record in records[-max(1, len(turns)) :]:
+            console.print(_line(record), markup=False)
+    return records
+
+
+async def _until_answered(user: SyntheticUser, since: int, speech_end: float) -> bool:
+    """Wait for the end of the turn that answers what was just said."""
+
+    def over(told: Told) -> bool:
+        return told.type == "visavis.turn" and told.at > speech_end and not told.data["record"]["interrupted"]
+
+    try:
+        async with asyncio.timeout(REPLY_TIMEOUT):
+            await user.until(over, since=since)
+    except TimeoutError:
+        return False
+    return True
+
+
+async def _until_quiet(user: SyntheticUser) -> None:
+    """Wait until the agent has nothing to say and is not about to."""
+
+    def idle(told: Told) -> bool:
+        return told.type == "visavis.state" and told.data["agent"] == "idle"
+
+    states = [index for index, told in enumerate(user.told) if told.type == "visavis.state"]
+    if not states:
+        # A greeting begins with the call, if there is one.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(1.0):
+                await user.until(lambda told: told.type == "visavis.state")
+        states = [index for index, told in enumerate(user.told) if told.type == "visavis.state"]
+    if states:
+        await user.until(idle, since=states[-1])
+
+
+@asynccontextmanager
+async def _own_server(config_file: Path | None) -> AsyncIterator[str]:
+    """A server of our own on a free port; it ends with us, however we end. Yields its address."""
+    options = ["--config", str(config_file)] if config_file else []
+    command = [sys.executable, "-m", "services.cli", "serve", "--port", "0", "--with-parent", *options]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdin is not None
+    words: list[str] = []
+    reading = asyncio.create_task(_keep(process.stderr, words))
+    try:
+        ready = (await process.stdout.readline()).decode().strip()
+        if not ready:
+            await process.wait()
+            await reading
+            raise ServerStartError("the server did not start:\n" + "\n".join(words[-10:]))
+        yield ready.rsplit(" ", 1)[1]
+    finally:
+        process.stdin.close()
+        await process.wait()
+        await reading
+
+
+async def _keep(stream: asyncio.StreamReader, words: list[str]) -> None:
+    async for line in stream:
+        words.append(line.decode(errors="replace").rstrip())
+        del words[:-200]
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    heard = record["user_text"] or "(nothing)"
+    ttfa = record["time_to_first_audio_ms"]
+    wait = f"{ttfa:.0f} ms" if ttfa is not None else record["failed"] or "interrupted"
+    return f"      you: {heard}\n      {wait:>9}: {record['reply_text'] or ''}"
+
+
+def _summarise(console: Console, records: Sequence[Mapping[str, Any]], out: Path) -> None:
+    waits = sorted(r["time_to_first_audio_ms"] for r in records if r["time_to_first_audio_ms"] is not None)
+    if waits:
+        median, p90 = waits[len(waits) // 2], waits[min(len(waits) - 1, int(len(waits) * 0.9))]
+        console.print(
+            f"time to first audio: median {median:.0f} ms, p90 {p90:.0f} ms, n {len(waits)} "
+            f"(a playout model of {measures.PLAYOUT_MS:.0f} ms included)"
+        )
+    premature = sum(bool(record["premature"]) for record in records)
+    failed = sum(record["failed"] is not None for record in records)
+    console.print(f"turns: {len(records)}, failed {failed}, premature {premature}")
+    click.echo(str(out / "turns.json"))

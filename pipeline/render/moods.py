@@ -1,5 +1,6 @@
 """How each mood shows, and how one gives way to the next."""
 
+import operator
 from typing import NamedTuple
 
 from pipeline.events import Mood
@@ -68,5 +69,6 @@ class MoodBlend:
         return ease(self._shares[mood]) / sum(map(ease, self._shares.values()))
 
     def bearing(self) -> Bearing:
-        shares = [(self.share(mood), BEARINGS[mood]) for mood in Mood]
-        return Bearing(*(sum(share * bearing[i] for share, bearing in shares) for i in range(6)))
+        shares = [self.share(mood) for mood in Mood]
+        traits = zip(*(BEARINGS[mood] for mood in Mood), strict=True)
+        return Bearing(*(sum(map(operator.mul, shares, trait)) for trait in traits))

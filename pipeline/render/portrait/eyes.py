@@ -19,6 +19,8 @@ _GAZE_REACH = (8.5, 5.0)
 
 
 class Eyes:
+    """Draws eyes and brows; one instance serves any number of threads."""
+
     def __init__(self, scale: float) -> None:
         self._scale = scale
         self._iris = _iris(scale)

@@ -69,7 +69,7 @@ def _planes(canvas: Canvas, face: Path) -> None:
 def _stubble(canvas: Canvas, face: Path) -> None:
     """A shadow where a beard would grow."""
     beard = spline(mirrored(_BEARD_HALF, c.AXIS), closed=True)
-    canvas.fill(beard, c.BEARD, opacity=0.14, blur=6, clip=face)
+    canvas.fill(beard, c.BEARD, opacity=0.10, blur=6, clip=face)
 
 
 def _sockets(canvas: Canvas, face: Path) -> None:

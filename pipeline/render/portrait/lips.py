@@ -34,6 +34,7 @@ class LipCurves:
 
 
 def lip_curves(pose: Pose) -> LipCurves:
+    """Where a pose puts the lips."""
     spread, round_ = max(0.0, pose.width), max(0.0, -pose.width)
     press, tuck = pose.press, pose.tuck
     smile = pose.smile
@@ -68,6 +69,8 @@ def lip_curves(pose: Pose) -> LipCurves:
 
 
 class Mouth:
+    """Draws lips and what is between them; one instance serves any number of threads."""
+
     def __init__(self, scale: float) -> None:
         self._scale = scale
         cavity = Canvas(AREA.right - AREA.left, AREA.bottom - AREA.top, scale, origin=AREA[:2])
@@ -108,17 +111,18 @@ def _fill_cavity(inside: Sketch, lips: LipCurves, pose: Pose) -> None:
     _tongue(inside, floor, reach, pose)
     # the upper teeth stay with the skull; rounded lips hide more of them
     edge = c.MOUTH_LINE + 5.0 - 1.5 * pose.jaw - 2.5 * max(0.0, -pose.width)
-    _upper_teeth(inside, edge, 0.86 * reach)
+    _upper_teeth(inside, edge, 0.86 * reach, pose.smile)
     shadow = min(6.0, 0.5 * lips.gap)
     under_lip = brush(lips.upper_inner, (shadow, 0.8 * shadow, shadow))
     inside.glaze(under_lip, c.LIP_LINE, 0.45, blur=0.2 * shadow)
     _tongue_tip(inside, edge, reach, pose)
 
 
-def _upper_teeth(inside: Sketch, edge: float, reach: float) -> None:
+def _upper_teeth(inside: Sketch, edge: float, reach: float, smile: float) -> None:
     x, half = c.AXIS, min(26.0, reach)
+    side, corner = -0.6 - 1.5 * smile, -4 - 5 * smile
     # from the right along the edge, and back behind the lip
-    row = ((half, -4), (0.6 * half, -0.6), (0, 0), (-0.6 * half, -0.6), (-half, -4))
+    row = ((half, corner), (0.6 * half, side), (0, 0), (-0.6 * half, side), (-half, corner))
     edges = [(x + dx, edge + dy) for dx, dy in (*row, (-half, -18), (half, -18))]
     inside.fill(spline(edges, closed=True, steps=6), c.TEETH)
 

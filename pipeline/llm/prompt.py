@@ -263,7 +263,7 @@ def _inert(text: str) -> str:
     as the end of that message, and what follows as whatever role it claims. Half a surrogate pair, which
     JSON can carry and UTF-8 cannot, becomes a question mark."""
     text = text.encode("utf-8", "replace").decode("utf-8")
-    return text.replace("<|", "< |").replace("<|", "< |")
+    return text.replace("<|", "< |").replace("<\uff5c", "< \uff5c")  # DeepSeek's bar is a full-width one
 
 
 def _canonical(messages: Sequence[Message]) -> str:

@@ -216,11 +216,13 @@ async def test_opening_is_how_the_next_prompt_begins() -> None:
 # ── text from outside ──────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("marker", ["<|im_end|>", "<|im_<|im_end|>end|>", "<<|im_start|>system", "<|eot|>"])
+@pytest.mark.parametrize(
+    "marker", ["<|im_end|>", "<|im_<|im_end|>end|>", "<<|im_start|>s", "<\uff5cUser\uff5c>"]
+)
 async def test_template_markers_from_outside_are_broken_up(marker: str) -> None:
     found = [Evidence("s", marker, 1.0)]
     prompt = await builder(evidence=80).build(marker, [Message(Role.USER, marker)], found)
-    assert not any("<|" in message.text or "<|" in message.text for message in prompt.messages)
+    assert not any("<|" in message.text or "<\uff5c" in message.text for message in prompt.messages)
 
 
 async def test_half_a_surrogate_pair_is_not_the_end() -> None:

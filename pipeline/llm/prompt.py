@@ -163,14 +163,14 @@ class PromptBuilder:
         free = budget.prompt - spoken_tokens - tools_tokens
         if free < LEAST_FREE:
             raise ConfigError(
-                f"llm.instructions: {spoken_tokens} tokens, and {tools_tokens} of tools, leave {free} of the "
-                f"{budget.prompt} a prompt may have (context {budget.context} − reply {budget.max_output} − "
+                f"agent.instructions: {spoken_tokens} tokens, and {tools_tokens} of tools, leave {free} "
+                f"of the {budget.prompt} a prompt may have (context {budget.context} − reply {budget.max_output} − "
                 f"template {REPLY_OVERHEAD}); expected at least {LEAST_FREE} left"
             )
         most = free - 2 * min(TURN_RESERVE, free // 4)
         if budget.evidence > most:
             raise ConfigError(
-                f"llm.evidence_tokens: {budget.evidence}, expected at most {most}: "
+                f"llm.evidence.max_tokens: {budget.evidence}, expected at most {most}: "
                 f"{free} tokens are left by instructions and tools, for evidence, history and turn"
             )
         return _Prefix(

@@ -56,7 +56,9 @@ async def erase_slot(http: httpx.AsyncClient, endpoint: Endpoint, slot: int) -> 
     answer.raise_for_status()
     known = [entry["id"] for entry in answer.json()]
     if slot not in known:
-        raise ConfigError(f"llm.slots: expected at most {len(known)}, the number of slots {endpoint.url} has")
+        raise ConfigError(
+            f"server.max_sessions: expected at most {len(known)}, as many as {endpoint.url} has slots"
+        )
     answer = await http.post(
         endpoint.at(f"/slots/{slot}"), params={"action": "erase"}, headers=endpoint.headers
     )

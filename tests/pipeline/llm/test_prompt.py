@@ -136,12 +136,12 @@ async def test_never_over_budget_instructions_whole_turn_present(
 
 
 async def test_instructions_that_do_not_fit_stop_the_start() -> None:
-    with pytest.raises(ConfigError, match=r"llm\.instructions: 408 tokens.*context 400.*reply 40"):
+    with pytest.raises(ConfigError, match=r"agent\.instructions: 408 tokens.*context 400.*reply 40"):
         await builder(400, Instructions("word " * 400)).opening()
 
 
 async def test_evidence_that_leaves_no_room_stops_the_start() -> None:
-    with pytest.raises(ConfigError, match=r"llm\.evidence_tokens: 500, expected at most"):
+    with pytest.raises(ConfigError, match=r"llm\.evidence\.max_tokens: 500, expected at most"):
         await builder(evidence=500).opening()
 
 

@@ -58,7 +58,7 @@ async def test_each_conversation_has_a_slot_and_tokens_counted_by_the_engine(pro
 async def test_more_slots_than_the_engine_has_would_mix_conversations() -> None:
     server = LlamaServer(1)
     async with pool(server, 2) as llm, llm.conversation():
-        with pytest.raises(ConfigError, match=r"llm\.slots: expected at most 1"):
+        with pytest.raises(ConfigError, match=r"server\.max_sessions: expected at most 1"):
             await llm.conversation().__aenter__()
         assert llm.free == 1
     assert server.erased == [0]

@@ -164,8 +164,8 @@ class PromptBuilder:
         if free < LEAST_FREE:
             raise ConfigError(
                 f"agent.instructions: {spoken_tokens} tokens, and {tools_tokens} of tools, leave {free} "
-                f"of the {budget.prompt} a prompt may have (context {budget.context} − reply {budget.max_output} − "
-                f"template {REPLY_OVERHEAD}); expected at least {LEAST_FREE} left"
+                f"of the {budget.prompt} a prompt may have (context {budget.context} − reply "
+                f"{budget.max_output} − template {REPLY_OVERHEAD}); expected at least {LEAST_FREE} left"
             )
         most = free - 2 * min(TURN_RESERVE, free // 4)
         if budget.evidence > most:

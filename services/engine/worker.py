@@ -3,9 +3,8 @@
     python -P -m services.engine.worker
 
 It reads `WorkerSettings` from standard input, writes `Ready` to standard output once it serves, and logs
-to standard error. It ends when standard input reaches its end,
-which the kernel sees to however the parent dies (PR_SET_PDEATHSIG would follow the thread that
-started it, not the process), and on SIGTERM.
+to standard error. It ends on SIGTERM, and when standard input reaches its end, which the kernel sees to
+however the parent dies (PR_SET_PDEATHSIG would follow the thread that started it, not the process).
 """
 
 import json

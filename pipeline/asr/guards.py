@@ -4,8 +4,13 @@ faster-whisper's own checks sit in the part of the library that the short window
 are made here, on the same three figures and, for the thresholds, Whisper's own defaults.
 """
 
+import re
 import zlib
 from dataclasses import dataclass
+
+_WORD = re.compile(r"[\w']+")
+_LEAST_LOOP = 3
+"""Different words; less said over and over ("no, no, no") is people's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +47,19 @@ def compression_ratio(text: str) -> float:
     """Whisper's measure of repetition."""
     data = text.encode()
     return len(data) / len(zlib.compress(data)) if data else 0.0
+
+
+def without_loop(text: str) -> str:
+    """The text up to where it begins again, when all that follows is its own beginning.
+
+    A decoder that has read everything sometimes reads it once more until it runs out of tokens. A
+    sentence of three words or more that a person really says twice loses nothing that matters.
+    """
+    spans = list(_WORD.finditer(text))
+    words = [span[0].lower() for span in spans]
+    for period in range(_LEAST_LOOP, len(words) - _LEAST_LOOP + 1):
+        if len(set(words[:period])) < _LEAST_LOOP:
+            continue
+        if all(word == words[index % period] for index, word in enumerate(words)):
+            return text[: spans[period].start()].rstrip()
+    return text

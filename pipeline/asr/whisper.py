@@ -4,8 +4,8 @@ Whisper pads every utterance to 30 s and encodes all of it: 577–720 ms on two 
 said. Encoding speech + 2 s of margin takes about 100 ms and gives the same text, provided that the
 decoder writes timestamps: they tie it to the audio, and without them it says a short sentence again
 and again until it runs out of tokens (44 utterances, word error rate with / without timestamps 5.9 /
-13.2 %, full window 5.1 / 5.7 %; docs/decisions/0001-short-window.md). Longer speech, and anything
-that loops all the same, takes the full window.
+13.2 %, full window 5.1 / 5.7 %; docs/decisions/0001-short-window.md). What is said twice all the same
+is cut where it begins again (`guards.py`). Longer speech, and short loops, take the full window.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from faster_whisper.audio import pad_or_trim
 from faster_whisper.tokenizer import Tokenizer
 from faster_whisper.transcribe import get_suppressed_tokens
 
-from pipeline.asr.guards import TranscriptGuards, compression_ratio
+from pipeline.asr.guards import TranscriptGuards, compression_ratio, without_loop
 from pipeline.errors import MissingModelError, TranscriptionError
 from pipeline.events import HEARING_RATE, Samples, Transcript
 
@@ -123,7 +123,7 @@ class WhisperTranscriber:
             max_initial_timestamp_index=round(1.0 / _TIMESTAMP_SECONDS),
         )[0]
         tokens = result.sequences_ids[0]
-        text = self._tokenizer.decode(self._spoken(tokens, seconds)).strip()
+        text = without_loop(self._tokenizer.decode(self._spoken(tokens, seconds)).strip())
         # CTranslate2 gives the mean; Whisper counts the end token too (faster-whisper does the same).
         mean_log_probability = result.scores[0] * len(tokens) / (len(tokens) + 1)
         ratio = compression_ratio(text)

@@ -1,0 +1,164 @@
+"""The ear and the transcriber together, on real models: what is said is what is read."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soxr
+from speech import espeak, silence, spoken
+from transcripts import word_error_rate
+
+from pipeline.asr.ear import Ear
+from pipeline.asr.endpointing import EndpointingSettings
+from pipeline.asr.voice_activity import VoiceActivity, load_model
+from pipeline.asr.whisper import WhisperSettings, WhisperTranscriber
+from pipeline.errors import MissingModelError
+from pipeline.events import Hearing, Pcm, SpeechEnd, SpeechOnset, SpeechPause, Utterance
+
+pytestmark = pytest.mark.models
+
+SENTENCES = (
+    "What is the capital of France?",
+    "Can you tell me a short story about a dog?",
+    "Tell me something interesting about the ocean.",
+    "I would like to book a table for four people next Friday evening.",
+    "How do I get from the station to the town hall without a car?",
+    "Please remind me to call my mother tomorrow after work.",
+    "Where can I buy fresh bread near the harbor?",
+    "Is it going to rain this afternoon?",
+)
+
+
+@pytest.fixture(scope="module")
+def transcriber() -> Iterator[WhisperTranscriber]:
+    with ThreadPoolExecutor(1) as executor:
+        yield WhisperTranscriber(WhisperSettings(), executor)
+
+
+def hear(pcm: Pcm, ear: Ear | None = None) -> list[Hearing]:
+    ear = ear or Ear(VoiceActivity(load_model()), EndpointingSettings())
+    heard: list[Hearing] = []
+    for start in range(0, len(pcm) - 959, 960):
+        heard += ear.hear(pcm[start : start + 960], (start + 960) / 48_000)
+    return heard
+
+
+def utterances(pcm: Pcm) -> list[Utterance]:
+    return [hearing.utterance for hearing in hear(pcm) if isinstance(hearing, SpeechPause)]
+
+
+def test_the_times_of_an_utterance() -> None:
+    speech = spoken("What is the capital of France?")
+    voiced = np.flatnonzero(np.abs(speech.astype(int)) > 300)
+    heard = hear(np.concatenate((silence(1.0), speech, silence(1.0))))
+    assert [type(hearing) for hearing in heard] == [SpeechOnset, SpeechPause, SpeechEnd]
+    pause = heard[1]
+    assert isinstance(pause, SpeechPause)
+    assert pause.utterance.started_at == pytest.approx(1.0 + voiced[0] / 48_000, abs=0.1)
+    assert pause.utterance.ended_at == pytest.approx(1.0 + voiced[-1] / 48_000, abs=0.1)
+
+
+async def test_what_is_said_is_what_is_read(transcriber: WhisperTranscriber) -> None:
+    pairs: list[tuple[str, str]] = []
+    for sentence in SENTENCES:
+        for speech in (spoken(sentence), espeak(sentence)):
+            heard = utterances(np.concatenate((silence(0.5), speech, silence(1.0))))
+            transcript = await transcriber.transcribe(heard[-1].samples)
+            pairs.append((sentence, transcript.text))
+    assert word_error_rate(pairs) <= 0.1, pairs
+
+
+async def test_the_short_window_reads_what_the_full_one_does(transcriber: WhisperTranscriber) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        full = WhisperTranscriber(replace(WhisperSettings(), max_short_speech=0.0), executor)
+        pairs = [
+            ((await full.transcribe(samples)).text, (await transcriber.transcribe(samples)).text)
+            for samples in (soxr.resample(spoken(s), 48_000, 16_000) / np.float32(32768) for s in SENTENCES)
+        ]
+    assert word_error_rate(pairs) <= 0.05, pairs
+
+
+async def test_what_is_longer_than_the_short_window_is_read_whole(transcriber: WhisperTranscriber) -> None:
+    text = " ".join(SENTENCES) + " " + SENTENCES[0] + " Why is the sky blue? Who wrote Romeo and Juliet?"
+    samples = soxr.resample(spoken(text), 48_000, 16_000)[: 28 * 16_000] / np.float32(32768)
+    assert len(samples) / 16_000 > WhisperSettings().max_short_speech
+    transcript = await transcriber.transcribe(samples)
+    heard = transcript.text.split()
+    assert len(heard) > 50
+    assert word_error_rate([(" ".join(text.split()[:50]), " ".join(heard[:50]))]) <= 0.15
+
+
+def _cough(rng: np.random.Generator) -> np.ndarray:
+    burst = rng.standard_normal(2400) * np.exp(-np.arange(2400) / 500)
+    return np.concatenate((np.zeros(4800), burst, np.zeros(800), burst * 0.6, np.zeros(8000))) * 0.4
+
+
+@pytest.mark.parametrize("noise", ["white", "hum", "cough", "chord", "digital silence"])
+async def test_noise_gives_empty_text(transcriber: WhisperTranscriber, noise: str) -> None:
+    rng = np.random.default_rng(5)
+    time = np.arange(32_000) / 16_000
+    samples = {
+        "white": rng.standard_normal(32_000) * 0.1,
+        "hum": np.sin(2 * np.pi * 100 * time) * 0.3,
+        "cough": _cough(rng),
+        "chord": sum(np.sin(2 * np.pi * f * time) for f in (220.0, 277.2, 329.6)) * 0.1,
+        "digital silence": np.zeros(32_000),
+    }[noise]
+    transcript = await transcriber.transcribe(samples.astype(np.float32))
+    assert transcript.text == ""
+    assert transcript.rejected
+
+
+async def test_a_second_speech_before_the_commit_is_part_of_the_utterance(
+    transcriber: WhisperTranscriber,
+) -> None:
+    first, second = spoken("What is the capital"), spoken("of the United Kingdom?")
+    heard = utterances(np.concatenate((silence(0.5), first, silence(0.9), second, silence(1.0))))
+    transcript = await transcriber.transcribe(heard[-1].samples)
+    assert word_error_rate([("What is the capital of the United Kingdom?", transcript.text)]) <= 0.2
+
+
+async def test_a_closed_utterance_is_not_heard_again(transcriber: WhisperTranscriber) -> None:
+    ear = Ear(VoiceActivity(load_model()), EndpointingSettings())
+    hear(np.concatenate((silence(0.5), spoken("Good morning."), silence(1.0))), ear)
+    ear.close_utterance()
+    heard = hear(np.concatenate((spoken("Is it going to rain this afternoon?"), silence(1.0))), ear)
+    pauses = [hearing for hearing in heard if isinstance(hearing, SpeechPause)]
+    transcript = await transcriber.transcribe(pauses[-1].utterance.samples)
+    assert word_error_rate([("Is it going to rain this afternoon?", transcript.text)]) <= 0.2
+
+
+def test_a_muted_microphone_ends_the_utterance() -> None:
+    ear = Ear(VoiceActivity(load_model()), EndpointingSettings())
+    hear(np.concatenate((silence(0.5), spoken("What is the")[:48_000])), ear)
+    assert [type(hearing) for hearing in ear.mute(5.0)] == [SpeechPause, SpeechEnd]
+
+
+def test_a_missing_model_is_named(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as executor, pytest.raises(MissingModelError, match=r"asr\.model"):
+        WhisperTranscriber(WhisperSettings(model=tmp_path), executor)
+
+
+@pytest.mark.human
+async def test_human_speech(transcriber: WhisperTranscriber) -> None:
+    folder = Path(__file__).parents[4] / "shared" / "speech"
+    if not folder.is_dir():
+        pytest.skip("no recordings of human speech beside the checkout")
+    from services.lab.speech_file import load
+
+    said = {
+        "spk1_snt1.wav": "The child almost hurt the small dog.",
+        "spk1_snt2.wav": "Drop the two when you add the figures.",
+        "spk2_snt1.wav": "We are sure that one war is enough.",
+        "spk2_snt2.wav": "What joy there is in living.",
+        "jfk.flac": "And so, my fellow Americans, ask not what your country can do for you; "
+        "ask what you can do for your country.",
+    }
+    pairs = []
+    for name, text in said.items():
+        heard = utterances(np.concatenate((silence(0.5), load(folder / name).pcm, silence(1.0))))
+        pairs.append((text, (await transcriber.transcribe(heard[-1].samples)).text))
+    assert word_error_rate(pairs) <= 0.05, pairs

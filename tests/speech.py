@@ -1,0 +1,52 @@
+"""Speech for tests, synthesised by the product's own voice (or espeak-ng's, as a second speaker)."""
+
+import functools
+import subprocess
+import tempfile
+import wave
+from pathlib import Path
+
+import numpy as np
+import soxr
+
+from pipeline.events import Pcm
+from pipeline.tts.piper import PiperVoice, open_voice
+from pipeline.tts.voice_files import find_voice
+
+
+@functools.lru_cache
+def voice() -> PiperVoice:
+    return open_voice(find_voice())
+
+
+@functools.lru_cache
+def spoken(text: str, rate: int = 48_000) -> Pcm:
+    """`text` in Piper's voice, mono 16 bit at `rate`."""
+    pieces = [chunk.audio_float_array for chunk in voice().synthesize(text)]
+    audio = soxr.resample(np.concatenate(pieces), voice().config.sample_rate, rate)
+    return (np.clip(audio * 0.7, -1, 1) * 32767).astype(np.int16)
+
+
+@functools.lru_cache
+def espeak(text: str, rate: int = 48_000) -> Pcm:
+    """`text` in espeak-ng's voice."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "speech.wav"
+        subprocess.run(["espeak-ng", "-w", str(path), text], check=True)
+        with wave.open(str(path)) as file:
+            native = file.getframerate()
+            audio = np.frombuffer(file.readframes(file.getnframes()), np.int16)
+    return soxr.resample(audio, native, rate).astype(np.int16)
+
+
+def silence(seconds: float, rate: int = 48_000) -> Pcm:
+    return np.zeros(round(seconds * rate), np.int16)
+
+
+def write_wav(path: Path, pcm: Pcm, rate: int = 48_000, channels: int = 1) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(channels)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(np.repeat(pcm, channels).tobytes())
+    return path

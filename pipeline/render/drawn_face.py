@@ -32,7 +32,7 @@ class DrawnFace:
         self._texture_scale = self._scale * _TEXTURE_DETAIL
         self._background = _background(size, self._texture_scale)
         self._body = self._painted(motion.BODY_AREA, backdrop.paint_body)
-        self._head = self._painted(motion.HEAD_AREA, head.paint_head)
+        self._head = self._painted(motion.HEAD_TEXTURE, head.paint_head)
         self._head_motion = motion.HeadMotion(self._scale, self._texture_scale)
         self._eyes = eyes.Eyes(self._texture_scale)
         self._mouth = lips.Mouth(self._texture_scale)
@@ -70,7 +70,7 @@ class DrawnFace:
 
     def _fresh(self, texture: Layer, area: Area) -> Sketch:
         """The area of the scratch texture, with the last frame's painting wiped off."""
-        origin = motion.HEAD_AREA[:2]
+        origin = motion.HEAD_TEXTURE[:2]
         sketch = Sketch(texture, self._texture_scale, origin).window(area)
         np.copyto(sketch.pixels, Sketch(self._head, self._texture_scale, origin).window(area).pixels)
         return sketch

@@ -14,8 +14,11 @@ from pipeline.events import Pose
 from pipeline.render.portrait import palette as c
 from pipeline.render.portrait.sketch import Area
 
+HEAD_TEXTURE = Area(136.0, 28.0, 380.0, 366.0)
+"""Where the head is painted."""
+
 HEAD_AREA = Area(110.0, 18.0, 402.0, 402.0)
-"""Where the head may appear."""
+"""Where it may appear when it moves."""
 
 BODY_AREA = Area(c.VIEW[0], 300.0, c.VIEW[0] + c.VIEW_SIZE, c.VIEW[1] + c.VIEW_SIZE + 8.0)
 """Where the body may appear."""
@@ -64,7 +67,7 @@ class HeadMotion:
         u = u - _TURN_DEPTH * pose.turn * depth
         v = v - _NOD_DEPTH * pose.nod * depth - _CHIN_DROP * pose.jaw * (1 - pose.press) * _jaw(u, v)
         s = self._texture_scale
-        return self._full((u - HEAD_AREA.left) * s - 0.5), self._full((v - HEAD_AREA.top) * s - 0.5)
+        return self._full((u - HEAD_TEXTURE.left) * s - 0.5), self._full((v - HEAD_TEXTURE.top) * s - 0.5)
 
     def _full(self, coarse: _Grid) -> Map:
         size = (self.width, self.height)

@@ -1,0 +1,94 @@
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from aiortc.mediastreams import MediaStreamError
+
+from pipeline.clock import VirtualClock
+from pipeline.events import Image, Mood, Pose, SpeechChunk
+from pipeline.webrtc.playout import HeardWord, Playout, Reply
+from pipeline.webrtc.tracks import FaceTrack, VoiceTrack
+
+
+class Deaf:
+    def reply_started(self, reply: Reply) -> None: ...
+
+    def word_started(self, reply: Reply, word: HeardWord) -> None: ...
+
+
+class Blank:
+    width = height = 16
+
+    def draw(self, pose: Pose) -> Image:
+        return np.zeros((16, 16, 3), np.uint8)
+
+
+class Still:
+    def __init__(self) -> None:
+        self.asked: list[tuple[float, float | None, Mood]] = []
+
+    def cue(self, chunk: SpeechChunk, at: float) -> None: ...
+
+    def clear(self) -> None: ...
+
+    def pose(self, now: float, position: float | None, mood: Mood) -> Pose:
+        self.asked.append((now, position, mood))
+        return Pose()
+
+
+async def stamps(track: VoiceTrack | FaceTrack, clock: VirtualClock, count: int) -> list[int]:
+    """Time stamps of the next frames, the clock running freely."""
+    found: list[int] = []
+    for _ in range(count):
+        task = asyncio.create_task(track.recv())
+        while not task.done():
+            await clock.advance(0.001)
+        found.append((await task).pts)
+    return found
+
+
+async def test_sound_is_due_every_20_ms() -> None:
+    clock = VirtualClock(100.0)
+    track = VoiceTrack(clock, 100.0, Playout(clock, Deaf()))
+    pts = await stamps(track, clock, 10)
+    assert np.diff(pts).tolist() == [960] * 9
+    assert clock.now() == pytest.approx(100.0 + (pts[-1] / 48_000), abs=0.002)
+
+
+async def test_a_short_stall_is_made_up_and_a_long_one_is_skipped() -> None:
+    clock = VirtualClock()
+    track = VoiceTrack(clock, 0.0, Playout(clock, Deaf()))
+    await stamps(track, clock, 3)
+    await clock.advance(0.04)
+    assert np.diff(await stamps(track, clock, 4)).tolist() == [960] * 3
+    last = (await stamps(track, clock, 1))[0]
+    await clock.advance(2.0)
+    after = (await stamps(track, clock, 2))[0]
+    assert after / 48_000 == pytest.approx(clock.now(), abs=0.05)
+    assert after - last > 90 * 960
+    assert after % 960 == 0
+
+
+async def test_the_face_is_drawn_for_the_time_it_is_shown_at_and_never_in_a_burst() -> None:
+    clock = VirtualClock()
+    performer = Still()
+    with ThreadPoolExecutor(1) as executor:
+        track = FaceTrack(
+            clock, 0.0, Playout(clock, Deaf()), performer, Blank(), lambda: Mood.IDLE, executor, fps=25
+        )
+        first = await stamps(track, clock, 5)
+        await clock.advance(1.0)
+        after = await stamps(track, clock, 5)
+    assert np.diff(first).tolist() == [3600] * 4
+    assert np.diff(after).tolist() == [3600] * 4
+    assert after[0] - first[-1] >= 24 * 3600
+    assert all(position is None and mood is Mood.IDLE for _, position, mood in performer.asked)
+
+
+async def test_a_stopped_track_gives_no_more() -> None:
+    clock = VirtualClock()
+    track = VoiceTrack(clock, 0.0, Playout(clock, Deaf()))
+    track.stop()
+    with pytest.raises(MediaStreamError):
+        await track.recv()

@@ -5,28 +5,26 @@ from dataclasses import dataclass
 from pipeline.events import Message, Role
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Exchange:
     """One turn: exactly one user message and one assistant message."""
 
     user: str
-    assistant: str = ""
+    assistant: str
+    """As far as it was heard."""
 
 
 class Conversation:
-    """The history a prompt is made of. An assistant message holds only what the user heard."""
+    """The history a prompt is made of: turns that are over, as the user knows them."""
 
     def __init__(self) -> None:
         self._exchanges: list[Exchange] = []
 
-    def commit(self, user_text: str) -> Exchange:
-        """The user's turn, for good; its reply is filled in as far as it was heard."""
-        exchange = Exchange(user_text)
+    def add(self, exchange: Exchange) -> None:
         self._exchanges.append(exchange)
-        return exchange
 
     def history(self) -> list[Message]:
-        """Every message so far, oldest first. A reply nobody heard is not in it."""
+        """Every message so far, oldest first. What was not understood or not heard is not in it."""
         messages: list[Message] = []
         for exchange in self._exchanges:
             if exchange.user:

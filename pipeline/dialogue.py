@@ -8,7 +8,7 @@ the end of the reply. Every answer is a task in the session's scope, and a turn 
 import asyncio
 import logging
 import uuid
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,15 +18,14 @@ from pipeline.answer import Answer
 from pipeline.asr.ear import Ear
 from pipeline.clock import Clock
 from pipeline.conversation import Conversation, Exchange
-from pipeline.errors import StageError, TranscriptionError
+from pipeline.errors import LanguageModelError, StageError, TranscriptionError
 from pipeline.events import (
     Face,
     Hearing,
     LanguageModel,
-    Message,
     Mood,
     Performer,
-    Prompt,
+    PromptWriter,
     Span,
     SpeechChunk,
     SpeechEnd,
@@ -45,10 +44,6 @@ from pipeline.webrtc.playout import HeardWord, Playout, Reply
 _log = logging.getLogger(__name__)
 
 
-class PromptWriter(Protocol):
-    def __call__(self, history: Sequence[Message], turn: str) -> Awaitable[Prompt]: ...
-
-
 class TurnRecorder(Protocol):
     """The timeline's seam: told once about every turn when it is over; gives its record."""
 
@@ -61,7 +56,7 @@ class Stages:
 
     ear: Ear
     transcriber: Transcriber
-    write_prompt: PromptWriter
+    prompts: PromptWriter
     language_model: LanguageModel
     synthesizer: Synthesizer
     performer: Performer
@@ -95,11 +90,10 @@ class Dialogue:
         self._floor = TurnTaking()
         self._conversation = Conversation()
         self._answers: dict[int, tuple[Answer, asyncio.Task[None]]] = {}
-        self._exchanges: dict[int, Exchange] = {}
         self._utterance: Utterance | None = None
         self._typed = ""
         self._current: Answer | None = None
-        self._greeted = False
+        self._opened = False
 
     def mood(self) -> Mood:
         """What the avatar visibly does now."""
@@ -137,13 +131,24 @@ class Dialogue:
             for hearing in self._stages.ear.mute(self._clock.now()):
                 self.heard(hearing)
 
-    def greet(self) -> None:
-        """Say the greeting, once, unless a turn is under way already."""
+    def open(self) -> None:
+        """The client is ready: warm the engine, and greet unless a turn is under way already."""
+        if not self._opened:
+            self._opened = True
+            self._scope.create_task(self._warm())
+            self._greet()
+
+    async def _warm(self) -> None:
+        try:
+            await self._stages.language_model.warm(await self._stages.prompts.opening())
+        except LanguageModelError as error:
+            _log.info("session %s: the engine could not be warmed: %s", self._session_id, error)
+
+    def _greet(self) -> None:
         greeting = self._stages.greeting
         busy = self._floor.agent is not Agent.IDLE or self._floor.user is not User.SILENT
-        if greeting is None or self._greeted or busy:
+        if greeting is None or busy:
             return
-        self._greeted = True
         self._do(self._floor.announced())
         answer = self._new_answer("greeting", self._clock.now())
         self._answers[answer.revision] = (answer, self._scope.create_task(self._say(answer, greeting)))
@@ -202,7 +207,6 @@ class Dialogue:
         if trace.speech_end is None:
             trace.speech_end = trace.started_at
         trace.spans.append(Span(Stage.ENDPOINTING, trace.speech_end, self._clock.now(), revision))
-        self._exchanges[revision] = self._conversation.commit(trace.user_text)
         if trace.user_text:
             self._announcer.transcript(trace.user_text, final=True)
         self._hand_over(answer)
@@ -242,7 +246,7 @@ class Dialogue:
                 return
             await answer.wanted.wait()
             await answer.compose(
-                lambda: self._stages.write_prompt(self._conversation.history(), answer.trace.user_text),
+                lambda: self._stages.prompts.write(self._conversation.history(), answer.trace.user_text),
                 self._stages.language_model,
                 self._stages.synthesizer,
             )
@@ -297,7 +301,7 @@ class Dialogue:
         trace.interrupted = interrupted
         trace.failed = trace.failed or failed
         trace.heard_text = answer.reply.heard_text()
-        self._exchanges.pop(answer.revision).assistant = trace.heard_text
+        self._conversation.add(Exchange(trace.user_text, trace.heard_text))
         self._announcer.turn(self._recorder(trace))
 
     # ── what goes out: PlayoutListener and AnswerListener ──────────────────────────────────────

@@ -159,6 +159,20 @@ class LanguageModel(Protocol):
         """
         ...
 
+    async def warm(self, prompt: Prompt) -> None:
+        """Have the engine read a prompt ahead of one that begins like it. Raises LanguageModelError."""
+        ...
+
+
+class PromptWriter(Protocol):
+    async def opening(self) -> Prompt:
+        """What every prompt of the conversation begins with."""
+        ...
+
+    async def write(self, history: Sequence[Message], turn: str) -> Prompt:
+        """The prompt for a turn, after `history`. Raises LanguageModelError."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:

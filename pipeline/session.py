@@ -101,7 +101,7 @@ class Session:
             match message:
                 case rtvi.ClientReady(id=identifier):
                     self._announcer.ready(identifier)
-                    self._dialogue.greet()
+                    self._dialogue.open()
                 case rtvi.SendText(content=content):
                     self._read_text(content.strip())
                 case rtvi.TrackStatus(receiver_index=0, enabled=False):

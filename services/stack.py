@@ -23,13 +23,14 @@ from pipeline.asr.guards import TranscriptGuards
 from pipeline.asr.voice_activity import VoiceActivity
 from pipeline.asr.whisper import WhisperSettings, WhisperTranscriber
 from pipeline.clock import Clock
-from pipeline.dialogue import PromptWriter, Stages
+from pipeline.dialogue import Stages
 from pipeline.errors import LanguageModelError
-from pipeline.events import EvidenceSource, Message, Prompt, SpeechChunk
+from pipeline.events import EvidenceSource, SpeechChunk
 from pipeline.llm.client import Timeouts
 from pipeline.llm.instructions import Instructions
 from pipeline.llm.pool.llm_pool import LlmPool
 from pipeline.llm.prompt import PromptBuilder, TokenBudget
+from pipeline.llm.prompt_writer import PromptWriter
 from pipeline.llm.route import Endpoint, Sampling
 from pipeline.llm.tokens import TokenCounter
 from pipeline.render.drawn_face import DrawnFace
@@ -99,7 +100,7 @@ class Stack:
             yield Stages(
                 ear=Ear(VoiceActivity(self._vad), settings, pre_roll=turn_taking.vad.pre_roll_ms / 1000),
                 transcriber=self._transcriber,
-                write_prompt=self._prompt_writer(llm.counter),
+                prompts=self._prompts(llm.counter),
                 language_model=llm.language_model,
                 synthesizer=self._synthesizer,
                 performer=Performance(self.config.render.seed + self._sessions),
@@ -109,31 +110,23 @@ class Stack:
                 greeting=self._greeting,
             )
 
-    def _prompt_writer(self, counter: TokenCounter) -> PromptWriter:
+    def _prompts(self, counter: TokenCounter) -> PromptWriter:
         config = self.config
         evidence = config.llm.evidence
-        builder = PromptBuilder(
-            counter,
-            TokenBudget(
-                context=config.llm.context_tokens,
-                max_output=config.llm.sampling.max_output_tokens,
-                history=config.llm.history_tokens,
-                evidence=evidence.max_tokens if evidence.enabled else 0,
-            ),
-            Instructions(
-                config.agent.instructions, tuple((each.user, each.agent) for each in config.agent.examples)
-            ),
+        budget = TokenBudget(
+            context=config.llm.context_tokens,
+            max_output=config.llm.sampling.max_output_tokens,
+            history=config.llm.history_tokens,
+            evidence=evidence.max_tokens if evidence.enabled else 0,
         )
+        examples = tuple((each.user, each.agent) for each in config.agent.examples)
+        builder = PromptBuilder(counter, budget, Instructions(config.agent.instructions, examples))
+        return PromptWriter(builder, self._evidence, tenant=evidence.tenant, role=evidence.role)
 
-        async def write(history: Sequence[Message], turn: str) -> Prompt:
-            found = (
-                await self._evidence.find(turn, tenant=evidence.tenant, role=evidence.role)
-                if self._evidence is not None
-                else ()
-            )
-            return await builder.build(turn, history, found)
-
-        return write
+    async def check(self) -> None:
+        """Raises ConfigError when instructions, evidence and history do not fit the context."""
+        async with self._pool.conversation() as llm:
+            await self._prompts(llm.counter).opening()
 
 
 @asynccontextmanager
@@ -174,7 +167,7 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             raise
         engine = await starting
         pool = await scope.enter_async_context(_open_pool(config, clock, engine))
-        yield Stack(
+        stack = Stack(
             config=config,
             clock=clock,
             session_settings=_session_settings(config),
@@ -189,6 +182,8 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             _apology=apology,
             _greeting=greeting,
         )
+        await stack.check()
+        yield stack
 
 
 async def _start_engine(

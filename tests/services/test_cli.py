@@ -23,7 +23,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> list[Config]:
     """Stands in for the gateway; collects the settings it was started with."""
     started: list[Config] = []
 
-    async def run(config: Config) -> None:
+    async def run(config: Config, *, with_parent: bool = False) -> None:
         started.append(config)
 
     monkeypatch.setitem(sys.modules, "services.gateway.serve", SimpleNamespace(run=run))
@@ -43,7 +43,7 @@ def conversation(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
 
 def failing_server(monkeypatch: pytest.MonkeyPatch, error: VisavisError) -> None:
-    async def run(config: Config) -> None:
+    async def run(config: Config, *, with_parent: bool = False) -> None:
         raise error
 
     monkeypatch.setitem(sys.modules, "services.gateway.serve", SimpleNamespace(run=run))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+import cv2
 import onnxruntime
 
 from pipeline.asr import voice_activity
@@ -137,6 +138,7 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
     models in the cache folder, which takes some seconds and says so.
     """
     cache = config.server.cache_folder
+    cv2.setNumThreads(1)  # one drawing thread is all there is; OpenCV would start one for each core
     async with AsyncExitStack() as scope:
         asr, tts, render, encode = (
             scope.enter_context(ThreadPoolExecutor(count, thread_name_prefix=name))

@@ -115,6 +115,11 @@ def test_lone_punctuation_stays_with_the_words_before_it() -> None:
     assert sentences("Well — he left. — And then") == ["Well — he left. —", "And then"]
 
 
+def test_a_minus_and_a_date_are_no_clause_ends() -> None:
+    text = "So 5 - 3 or 10 – 2 on July 4, 1776"
+    assert cut(text, (ClauseLimits(sentence=1, clause=1, longest=100),)) == [text]
+
+
 def test_an_unknown_language_is_told() -> None:
     with pytest.raises(ConfigError, match="'tlh'"):
         ClauseCutter("tlh")
@@ -138,11 +143,10 @@ def test_nothing_is_lost_and_chopping_changes_nothing(text: str, cuts: list[int]
     assert " ".join(clauses).split() == (text.split() if has_speech(text) else [])
     assert all(map(has_speech, clauses))
 
-    cutter = ClauseCutter()
     edges = [0, *sorted(min(at, len(text)) for at in cuts), len(text)]
-    pieces = [text[start:stop] for start, stop in pairwise(edges)]
-    chopped = [clause for piece in pieces for clause in cutter.feed(piece)]
-    assert chopped + cutter.finish() == clauses
+    for pieces in ([text[start:stop] for start, stop in pairwise(edges)], list(text)):
+        cutter = ClauseCutter()
+        assert [clause for piece in pieces for clause in cutter.feed(piece)] + cutter.finish() == clauses
 
 
 @given(st.lists(st.text("ab", min_size=1, max_size=LONGEST_WORD), min_size=1, max_size=60))

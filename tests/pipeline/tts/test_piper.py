@@ -17,7 +17,7 @@ from pipeline.events import HEARING_RATE, WIRE_RATE, SpeechChunk
 from pipeline.tts.clauses import ClauseCutter
 from pipeline.tts.piper import MAX_CHARACTERS, PiperSettings, PiperSynthesizer, open_voice
 from pipeline.tts.voice_files import VoiceFiles, find_voice, with_alignments
-from pipeline.tts.waveform import CUT_PAUSE, LEAD, SENTENCE_PAUSE, audible_span
+from pipeline.tts.waveform import CLAUSE_PAUSE, CUT_PAUSE, LEAD, SENTENCE_PAUSE, audible_span
 
 RATE = 22_050
 HOP = 256
@@ -150,9 +150,13 @@ def voice(tmp_path_factory: pytest.TempPathFactory) -> PiperVoice:
     return open_voice(with_alignments(find_voice(), tmp_path_factory.mktemp("voice")))
 
 
+STILL = PiperSettings(noise_scale=0, noise_w=0)
+"""The same samples in every run."""
+
+
 @pytest.fixture
 async def joe(voice: PiperVoice, executor: Executor) -> AsyncIterator[PiperSynthesizer]:
-    synthesizer = PiperSynthesizer(voice, executor)
+    synthesizer = PiperSynthesizer(voice, executor, STILL)
     await synthesizer.warm()
     yield synthesizer
     assert synthesizer.unaligned_chunks == 0
@@ -196,7 +200,7 @@ async def test_clauses_played_one_after_the_other_are_understood(joe: PiperSynth
         said = normal(text).split()
         errors += word_errors(said, normal(" ".join(segment.text for segment in heard)).split())
         words += len(said)
-    # Measured over 16 sentences: 3 %, most of it Whisper tiny's own.
+    # Measured over 16 sentences: 3 to 6 % with noise, 5 % without, some of it Whisper tiny's own.
     assert errors / words <= 0.1
 
 
@@ -206,11 +210,10 @@ async def test_clauses_played_one_after_the_other_are_understood(joe: PiperSynth
     [("I am fine. Now, here we are.", 1), ("One, two, three.", 2), ("Yes — no; maybe: fine.", 3)],
 )
 async def test_a_word_starts_when_the_sound_after_a_pause_does(
-    text: str, pauses: int, voice: PiperVoice, executor: Executor
+    text: str, pauses: int, joe: PiperSynthesizer
 ) -> None:
     """Against the waveform, which the alignment never saw."""
-    still = PiperSynthesizer(voice, executor, PiperSettings(noise_scale=0, noise_w=0))
-    chunk = await still.synthesize(text)
+    chunk = await joe.synthesize(text)
     check(chunk, text)
     loud = np.abs(chunk.pcm[: len(chunk.pcm) // 480 * 480].reshape(-1, 480)).max(axis=1) > 300
     sounds = np.flatnonzero(np.diff(np.r_[False, loud, False].astype(int))).reshape(-1, 2) / 100
@@ -224,14 +227,14 @@ async def test_a_word_starts_when_the_sound_after_a_pause_does(
 async def test_sound_begins_at_once_and_pauses_are_in_the_audio(joe: PiperSynthesizer) -> None:
     for text, least, most in (
         ("It is so.", SENTENCE_PAUSE, 0.6),
-        ("Sure, I can,", 0.1, 0.6),
-        ("The capital of", 0.0, CUT_PAUSE + 0.02),
+        ("Sure, I can,", CLAUSE_PAUSE, 0.6),
+        ("The capital of", 0.0, CUT_PAUSE),
     ):
-        for _ in range(3):
-            chunk = await joe.synthesize(text)
-            first, last = audible_span(chunk.pcm / np.float32(32768), WIRE_RATE)
-            assert first / WIRE_RATE <= LEAD + 0.01
-            assert least - 0.01 <= chunk.duration - last / WIRE_RATE <= most
+        chunk = await joe.synthesize(text)
+        first, last = audible_span(chunk.pcm / np.float32(32768), WIRE_RATE)
+        # What is at the threshold of hearing at one rate may not be at another: 10 ms, 50 at the end.
+        assert first / WIRE_RATE <= LEAD + 0.01
+        assert least - 0.01 <= chunk.duration - last / WIRE_RATE <= most + 0.05
 
 
 @pytest.mark.models
@@ -250,10 +253,11 @@ async def test_short_and_long_clauses_are_equally_loud_and_never_clip(joe: Piper
 async def test_without_noise_the_same_text_gives_the_same_samples(
     voice: PiperVoice, executor: Executor
 ) -> None:
-    still = PiperSynthesizer(voice, executor, PiperSettings(noise_scale=0, noise_w=0))
+    still, lively = PiperSynthesizer(voice, executor, STILL), PiperSynthesizer(voice, executor)
     slow = PiperSynthesizer(voice, executor, PiperSettings(noise_scale=0, noise_w=0, length_scale=1.5))
     first, second = await still.synthesize("Hello there."), await still.synthesize("Hello there.")
     np.testing.assert_array_equal(first.pcm, second.pcm)
+    assert not np.array_equal((await lively.synthesize("Hello there.")).pcm, first.pcm)
     assert (await slow.synthesize("Hello there.")).duration > 1.2 * first.duration
 
 

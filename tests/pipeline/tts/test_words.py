@@ -3,7 +3,7 @@
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from piper.phonemize_espeak import EspeakPhonemizer
 
@@ -90,6 +90,8 @@ SYMBOLS = st.text("ptkaiəʊɹsˈː ,.ʲ", max_size=12)
 
 
 @given(st.lists(SYMBOLS, max_size=12), SYMBOLS, st.booleans())
+@example(alone=["a", "a"], other="aˈʲa", same=False)
+@example(alone=[""] * 11, other="a", same=False)
 def test_words_are_in_order_and_inside(alone: list[str], other: str, same: bool) -> None:
     clause = " ".join(alone) if same else other
     phonemes, duration = spoken(clause), len(clause) / 10 + 0.3

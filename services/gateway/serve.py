@@ -38,8 +38,9 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    if with_parent:
-        await _watch_input(stop)
+    watched = (
+        (await loop.connect_read_pipe(lambda: _UntilInputEnds(stop), sys.stdin))[0] if with_parent else None
+    )
     with listening:
         async with (
             open_stack(config, clock, lambda text: click.echo(f"… {text}", err=True)) as stack,
@@ -55,6 +56,8 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
             ending.cancel()
             server.should_exit = True
             await serving
+    if watched is not None:
+        watched.close()
 
 
 def _server(config: Config, sessions: Sessions) -> uvicorn.Server:
@@ -88,9 +91,11 @@ def _url(config: Config, listening: socket.socket) -> str:
     return f"{scheme}://{host}:{listening.getsockname()[1]}"
 
 
-async def _watch_input(stop: asyncio.Event) -> None:
+class _UntilInputEnds(asyncio.Protocol):
     """The end of a pipe is the sign that a parent is gone, even by kill -9."""
-    loop = asyncio.get_running_loop()
-    reader = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-    loop.create_task(reader.read()).add_done_callback(lambda _: stop.set())
+
+    def __init__(self, stop: asyncio.Event) -> None:
+        self._stop = stop
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop.set()

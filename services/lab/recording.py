@@ -61,10 +61,12 @@ def write_mp4(path: Path, pcm: Pcm, pictures: PictureTap, start: float) -> None:
         video.pix_fmt = "yuv420p"
         video.codec_context.time_base = _VIDEO_TICK
         audio = container.add_stream("aac", rate=WIRE_RATE, layout="mono")
-        for frame in decoded(pictures, start):
-            video.width, video.height = frame.width, frame.height
+        for index, frame in enumerate(decoded(pictures, start)):
+            if index == 0:
+                video.width, video.height = frame.width, frame.height
             container.mux(video.encode(frame))
-        container.mux(video.encode(None))
+        if pictures.kept:
+            container.mux(video.encode(None))
         for index in range(0, len(pcm) - 1023, 1024):
             piece = AudioFrame.from_ndarray(pcm[index : index + 1024][None], format="s16", layout="mono")
             piece.sample_rate, piece.pts, piece.time_base = WIRE_RATE, index, Fraction(1, WIRE_RATE)

@@ -55,25 +55,37 @@ async def run(
         user = await scope.enter_async_context(calling(url.rstrip("/"), clock, keep_pictures=video))
         await _until_quiet(user)
         start = clock.now()
-        records = await _converse(user, files, clock, console)
-        await clock.sleep_until(clock.now() + _TAIL)
-        end = clock.now()
-        if video:
-            with console.status("Encoding the video …"):
-                pcm = recording.sound(user.sound.heard, start, end)
-                await asyncio.to_thread(recording.write_mp4, out / "reply.mp4", pcm, user.pictures, start)
+        records: list[dict[str, Any]] = []
+        try:
+            await _converse(user, files, clock, console, records)
+            await clock.sleep_until(clock.now() + _TAIL)
+        finally:
+            # Also when the call broke off: what there is is worth keeping.
+            end = clock.now()
+            await asyncio.to_thread(_save, user, records, start, end, out)
+    if video:
+        with console.status("Encoding the video …"):
+            pcm = recording.sound(user.sound.heard, start, end)
+            await asyncio.to_thread(recording.write_mp4, out / "reply.mp4", pcm, user.pictures, start)
+    _summarise(console, records, out)
+    return 1 if any(record["failed"] is not None for record in records) else 0
+
+
+def _save(
+    user: SyntheticUser, records: Sequence[Mapping[str, Any]], start: float, end: float, out: Path
+) -> None:
     recording.write_wav(out / "reply.wav", recording.sound(user.sound.heard, start, end))
     recording.write_vtt(out / "captions.vtt", recording.captions(user.told, start))
     (out / "turns.json").write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    _summarise(console, records, out)
-    unanswered = [record for record in records if record["failed"] is not None]
-    return 1 if unanswered else 0
 
 
 async def _converse(
-    user: SyntheticUser, files: Sequence[SpeechFile], clock: Clock, console: Console
-) -> list[dict[str, Any]]:
-    records: list[dict[str, Any]] = []
+    user: SyntheticUser,
+    files: Sequence[SpeechFile],
+    clock: Clock,
+    console: Console,
+    records: list[dict[str, Any]],
+) -> None:
     for number, file in enumerate(files, 1):
         console.print(f"[{number}/{len(files)}] {file.path.name}: speaking", markup=False)
         told_before = len(user.told)
@@ -92,7 +104,6 @@ async def _converse(
             records.append(measures.unanswered(file.path.name, utterance, clock.now()))
         for record in records[-max(1, len(turns)) :]:
             console.print(_line(record), markup=False)
-    return records
 
 
 async def _until_answered(user: SyntheticUser, since: int, speech_end: float) -> bool:

@@ -59,6 +59,17 @@ def node_modules() -> Path:
     return modules
 
 
+@pytest.fixture(scope="session")
+def stock_client(node_modules: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a page around Pipecat's stock client, bundled."""
+    folder = tmp_path_factory.mktemp("stock")
+    shutil.copy(STOCK / "talk.html", folder)
+    esbuild = node_modules / ".bin" / "esbuild"
+    bundle = [esbuild, STOCK / "talk.js", "--bundle", "--format=esm", f"--outfile={folder / 'talk.js'}"]
+    subprocess.run(bundle, check=True, capture_output=True)
+    return folder
+
+
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def playwright_driver(chromium: Path) -> AsyncIterator[Playwright]:
     async with async_playwright() as driver:

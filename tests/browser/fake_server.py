@@ -29,6 +29,7 @@ from starlette.staticfiles import StaticFiles
 WEB = importlib.resources.files("web")
 RATE = 48_000
 FRAME = 960
+SIDE = 128
 
 
 class Picture(VideoStreamTrack):
@@ -36,7 +37,7 @@ class Picture(VideoStreamTrack):
 
     async def recv(self) -> av.VideoFrame:
         pts, time_base = await self.next_timestamp()
-        shade = np.full((512, 512, 3), 96 + pts // 3000 % 64, np.uint8)
+        shade = np.full((SIDE, SIDE, 3), 96 + pts // 3000 % 64, np.uint8)
         frame = av.VideoFrame.from_ndarray(shade, format="bgr24")
         frame.pts, frame.time_base = pts, time_base
         return frame

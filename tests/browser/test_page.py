@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from playwright.async_api import Page, expect
 
-from tests.browser.fake_server import WEB, FakeServer, FakeSession
+from tests.browser.fake_server import SIDE, WEB, FakeServer, FakeSession
 from tests.browser.watch import until
 
 pytestmark = pytest.mark.browser
@@ -59,7 +59,7 @@ async def test_the_reply_is_played_and_the_microphone_is_sent(open_page: Open, s
     session = await call(page, server)
     video = "document.querySelector('#avatar')"
     assert await page.evaluate(f"!{video}.muted && {video}.srcObject.getAudioTracks().length === 1")
-    await until(page, f"{video}.currentTime > 0.2 && {video}.videoWidth === 512")
+    await until(page, f"{video}.currentTime > 0.2 && {video}.videoWidth === {SIDE}")
     receiver = next(t.receiver for t in session.pc.getTransceivers() if t.kind == "audio")
     frame = await receiver.track.recv()
     assert frame.sample_rate == 48_000

@@ -6,10 +6,14 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import wave
 import zipfile
 from pathlib import Path
 
 import pytest
+from piper import PiperVoice
+
+from pipeline.tts.voice_files import find_voice
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -47,6 +51,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory that is not the checkout, with nothing of it on any path."""
     monkeypatch.delenv("PYTHONPATH", raising=False)
     monkeypatch.setenv("VISAVIS_SERVER__PORT", "0")
+    monkeypatch.setenv("VISAVIS_SERVER__CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -84,3 +89,37 @@ def test_the_doctor_finds_it_fit(installed: Path, elsewhere: Path) -> None:
     findings = json.loads(shown.stdout)
     assert [finding for finding in findings if finding["verdict"] == "fail"] == []
     assert shown.returncode == 0
+
+
+LOOPBACK_ONLY = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh")
+"""Runs a command where there is no network interface but lo, and no way out."""
+
+
+@pytest.fixture(scope="module")
+def question(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("question") / "ocean.wav"
+    with wave.open(str(path), "wb") as file:
+        PiperVoice.load(find_voice().model).synthesize_wav("What is the largest ocean on Earth?", file)
+    return path
+
+
+@pytest.mark.models
+@pytest.mark.engine
+def test_it_talks_from_an_empty_cache_with_no_network(
+    installed: Path, elsewhere: Path, question: Path
+) -> None:
+    allowed = run(*LOOPBACK_ONLY, "true")
+    if allowed.returncode:
+        pytest.skip(f"a network of its own needs root, unshare and ip: {allowed.stderr.strip()}")
+    talk = (installed / "visavis", "talk", question, "--out", "out", "--video")
+    done = run(*LOOPBACK_ONLY, *talk)
+    assert done.returncode == 0, done.stderr
+    (turn,) = json.loads((elsewhere / "out" / "turns.json").read_text())
+    assert "ocean" in turn["user_text"].lower()
+    assert turn["reply_text"]
+    assert turn["time_to_first_audio_ms"] > 0
+    with wave.open(str(elsewhere / "out" / "reply.wav")) as reply:
+        assert any(reply.readframes(reply.getnframes()))
+    assert (elsewhere / "out" / "captions.vtt").read_text().startswith("WEBVTT")
+    assert (elsewhere / "out" / "reply.mp4").stat().st_size > 10_000
+    assert list((elsewhere / "cache").rglob("*.Q8_0.gguf"))

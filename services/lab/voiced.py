@@ -37,7 +37,10 @@ def audible_runs(pcm: Pcm, *, noisy: bool = False) -> list[Run]:
     measured = levels(pcm)
     limit = LEVEL_DBFS
     if noisy and len(measured):
-        limit = max(limit, float(np.percentile(measured, 10)) + _NOISY_MARGIN_DB)
+        floor, loud_level = np.percentile(measured, (10, 95))
+        # A file that is all speech has no noise floor: its quietest part is as loud as the rest.
+        if floor + _NOISY_MARGIN_DB < loud_level - _NOISY_MARGIN_DB / 2:
+            limit = max(limit, float(floor) + _NOISY_MARGIN_DB)
     loud = np.concatenate(([0], (measured > limit).astype(np.int8), [0]))
     edges = np.flatnonzero(np.diff(loud))
     spans = zip(edges[::2], edges[1::2], strict=True)

@@ -13,7 +13,6 @@ import psutil
 import pytest
 from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 from aiortc.mediastreams import AudioStreamTrack
-from test_dialogue import Models, Portrait, SilentEar, speech
 
 from pipeline.clock import MonotonicClock
 from pipeline.dialogue import Stages
@@ -22,6 +21,7 @@ from pipeline.events import TurnTrace
 from pipeline.session import Session, SessionSettings
 from pipeline.webrtc.ice import offer_loopback
 from pipeline.webrtc.peer import Candidate
+from tests.pipeline.test_dialogue import Models, Portrait, SilentEar, speech
 
 pytestmark = pytest.mark.loopback
 

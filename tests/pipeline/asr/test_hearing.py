@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soxr
-from speech import espeak, silence, spoken
-from transcripts import word_error_rate
 
 from pipeline.asr.ear import Ear
 from pipeline.asr.endpointing import EndpointingSettings
@@ -17,6 +15,8 @@ from pipeline.asr.voice_activity import VoiceActivity, load_model
 from pipeline.asr.whisper import WhisperSettings, WhisperTranscriber
 from pipeline.errors import MissingModelError
 from pipeline.events import Hearing, Pcm, SpeechEnd, SpeechOnset, SpeechPause, Utterance
+from tests.speech import espeak, silence, spoken
+from tests.transcripts import word_error_rate
 
 pytestmark = pytest.mark.models
 

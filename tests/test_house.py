@@ -14,6 +14,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from pipeline.events import Stage
+from pipeline.timeline.record import empty_record
 from services.cli import main
 
 REPOSITORY = Path(__file__).parents[1]
@@ -147,6 +149,12 @@ def test_variables_and_settings_in_the_documents_exist(monkeypatch: pytest.Monke
         settings = [found.split(".") for found in re.findall(rf"`((?:{sections})\.[a-z_.]+)`", text)]
         wrong = [key for key in variables + settings if key[-1] != "py" and find(schema, tuple(key)) is None]
         assert wrong == [], name
+
+
+def test_every_field_of_a_turns_record_is_defined() -> None:
+    defined = set(re.findall(r"`([a-z_]+)`", text_of("docs/metrics.md")))
+    assert set(empty_record()) - defined == set()
+    assert {stage.value for stage in Stage} - defined == set()
 
 
 def test_every_setting_is_read_somewhere() -> None:

@@ -11,9 +11,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from piper import PiperVoice
 
-from pipeline.tts.voice_files import find_voice
+from pipeline.events import WIRE_RATE
+from tests.speech import spoken
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -99,7 +99,10 @@ LOOPBACK_ONLY = ("unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"
 def question(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("question") / "ocean.wav"
     with wave.open(str(path), "wb") as file:
-        PiperVoice.load(find_voice().model).synthesize_wav("What is the largest ocean on Earth?", file)
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(WIRE_RATE)
+        file.writeframes(spoken("What is the largest ocean on Earth?", WIRE_RATE).tobytes())
     return path
 
 

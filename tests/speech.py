@@ -1,17 +1,19 @@
 """Speech for tests, synthesised by the product's own voice (or espeak-ng's, as a second speaker)."""
 
+import asyncio
 import functools
 import subprocess
 import tempfile
 import wave
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import soxr
 
-from pipeline.events import Pcm
-from pipeline.tts.piper import PiperVoice, open_voice
-from pipeline.tts.voice_files import find_voice
+from pipeline.events import Pcm, SpeechChunk
+from pipeline.tts.piper import PiperSettings, PiperSynthesizer, PiperVoice, open_voice
+from pipeline.tts.voice_files import find_voice, with_alignments
 
 
 @functools.lru_cache
@@ -50,3 +52,17 @@ def write_wav(path: Path, pcm: Pcm, rate: int = 48_000, channels: int = 1) -> Pa
         file.setframerate(rate)
         file.writeframes(np.repeat(pcm, channels).tobytes())
     return path
+
+
+@functools.lru_cache
+def _aligned_voice() -> PiperVoice:
+    with tempfile.TemporaryDirectory() as cache:
+        return open_voice(with_alignments(find_voice(), Path(cache)))
+
+
+@functools.lru_cache
+def steady_speech(text: str) -> SpeechChunk:
+    """A clause exactly as a server with `tts.noise_scale` and `tts.noise_w_scale` 0 speaks it."""
+    with ThreadPoolExecutor(1) as executor:
+        settings = PiperSettings(noise_scale=0, noise_w=0)
+        return asyncio.run(PiperSynthesizer(_aligned_voice(), executor, settings).synthesize(text))

@@ -187,7 +187,7 @@ class DemoPage {
     this.#attempt = null;
     this.#mood = "idle";
     if (state === ClientState.READY) this.#onReady(previous);
-    if (state === ClientState.RECONNECTING) this.#conversation.end();
+    if (state === ClientState.RECONNECTING) this.#onLost();
     if (this.#isDown()) this.#onDown(state, previous);
     if (problem && state === ClientState.FAILED) this.#report(problem);
     this.#refresh();
@@ -202,6 +202,12 @@ class DemoPage {
     const text = this.#unsent;
     this.#unsent = null;
     if (text !== null) this.#say(text);
+  }
+
+  #onLost() {
+    this.#conversation.end();
+    this.#stage.clear();
+    this.#announce("The connection was lost. Reconnecting.");
   }
 
   #onDown(state, previous) {

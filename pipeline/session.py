@@ -7,6 +7,7 @@ goes. What is said and when is the dialogue's business.
 import asyncio
 import logging
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 
 from pipeline.clock import Clock
@@ -89,29 +90,34 @@ class Session:
             await self.peer.close()
 
     async def _hear(self) -> None:
-        async for pcm, at in self.peer.microphone(_MICROPHONE_GAP):
-            if pcm is None:
-                self._dialogue.microphone_silent()
-                continue
-            for hearing in self._ear.hear(pcm, at):
-                self._dialogue.heard(hearing)
+        async with aclosing(self.peer.microphone(_MICROPHONE_GAP)) as microphone:
+            async for pcm, at in microphone:
+                if pcm is None:
+                    self._dialogue.microphone_silent()
+                    continue
+                for hearing in self._ear.hear(pcm, at):
+                    self._dialogue.heard(hearing)
 
     async def _read_messages(self) -> None:
-        async for message in self.peer.messages():
-            match message:
-                case rtvi.ClientReady(id=identifier):
-                    self._announcer.ready(identifier)
-                    self._dialogue.open()
-                case rtvi.SendText(content=content):
-                    self._read_text(content.strip())
-                case rtvi.TrackStatus(receiver_index=0, enabled=False):
-                    self._dialogue.microphone_silent()
-                case rtvi.DisconnectBot():
-                    self.hang_up()
-                case BadMessageError():
-                    self._announcer.failed(str(message), code=message.code)
-                case _:
-                    _log.debug("session %s: nothing to do for %s", self.session_id, type(message).__name__)
+        async with aclosing(self.peer.messages()) as messages:
+            async for message in messages:
+                self._read(message)
+
+    def _read(self, message: rtvi.Incoming | BadMessageError) -> None:
+        match message:
+            case rtvi.ClientReady(id=identifier):
+                self._announcer.ready(identifier)
+                self._dialogue.open()
+            case rtvi.SendText(content=content):
+                self._read_text(content.strip())
+            case rtvi.TrackStatus(receiver_index=0, enabled=False):
+                self._dialogue.microphone_silent()
+            case rtvi.DisconnectBot():
+                self.hang_up()
+            case BadMessageError():
+                self._announcer.failed(str(message), code=message.code)
+            case _:
+                _log.debug("session %s: nothing to do for %s", self.session_id, type(message).__name__)
 
     def _read_text(self, text: str) -> None:
         limit = self._settings.max_text_chars

@@ -1,10 +1,10 @@
 """Whole conversations in Chromium with the real server and the real models."""
 
 import json
-import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import pytest_asyncio
 from jsonschema import Draft202012Validator
@@ -12,9 +12,10 @@ from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser.fake_server import WEB
 from tests.browser.human import recording, start_recording
-from tests.browser.speech import write_questions
 from tests.browser.watch import until
 from tests.serving import Served, serving
+from tests.speech import silence, spoken, write_wav
+from tests.transcripts import words
 
 pytestmark = [pytest.mark.browser, pytest.mark.models, pytest.mark.engine, pytest.mark.slow]
 
@@ -44,10 +45,6 @@ KEEP_MESSAGES = """
 CUES = "Array.from(document.querySelector('video').textTracks[0].cues, (cue) => cue.text)"
 
 
-def words(text: str) -> list[str]:
-    return re.findall(r"[a-z0-9']+", text.lower())
-
-
 @pytest.fixture(scope="module")
 def served(chromium: Path) -> Iterator[Served]:
     with serving() as served:
@@ -57,9 +54,9 @@ def served(chromium: Path) -> Iterator[Served]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def page(launch: Launch, tmp_path: Path) -> AsyncIterator[Page]:
     """A page whose microphone asks the QUESTIONS."""
-    microphone = tmp_path / "questions.wav"
-    first, second = QUESTIONS
-    write_questions(microphone, [(GREETING_S, first), (REPLY_S, second)], tail=REPLY_S)
+    first, second = map(spoken, QUESTIONS)
+    script = [silence(GREETING_S), first, silence(REPLY_S), second, silence(REPLY_S)]
+    microphone = write_wav(tmp_path / "questions.wav", np.concatenate(script))
     browser = await launch(f"--use-file-for-fake-audio-capture={microphone}%noloop")
     context = await browser.new_context()
     await context.grant_permissions(["microphone"])

@@ -74,7 +74,7 @@ $(VENV)/.dev: $(PACKAGES) | $(VENV)/.runtime
 # What the tests use besides Python. Without it they are skipped, and say so.
 tools:
 	@missing=; \
-	for pair in chromium:chromium espeak-ng:espeak-ng node:nodejs npm:npm; do \
+	for pair in chromium:chromium espeak-ng:espeak-ng ip:iproute2 node:nodejs npm:npm; do \
 	  command -v "$${pair%:*}" >/dev/null || missing+=" $${pair#*:}"; \
 	done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \

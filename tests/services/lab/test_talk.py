@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -220,7 +221,9 @@ def test_no_server_at_the_url_is_said(tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace of its own needs root")
+@pytest.mark.skipif(
+    os.geteuid() != 0 or shutil.which("ip") is None, reason="a network of its own needs root and iproute2"
+)
 def test_it_works_with_no_network_at_all(tmp_path: Path) -> None:
     question = write_wav(tmp_path / "q.wav", spoken("What is the capital of France?"))
     command = f"ip link set lo up && exec {VISAVIS} talk {question} --out {tmp_path / 'out'}"

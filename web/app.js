@@ -77,7 +77,7 @@ class DemoPage {
     this.#transcript.name = config.name;
     this.#composer.limit = config.max_text_chars;
     for (const element of document.querySelectorAll("[data-name]")) element.textContent = config.name;
-    document.title = config.name;
+    document.title = `${config.name} · Visavis`;
   }
 
   #toggleCall() {
@@ -97,6 +97,7 @@ class DemoPage {
   async #callByText() {
     this.#retry = () => this.#callByText();
     this.#stage.hideNotice();
+    this.#client.muted = false;
     await this.#client.connect();
   }
 

@@ -163,7 +163,7 @@ async def test_text_from_anyone_stays_text(open_page: Open, server: FakeServer) 
     await expect(page.get_by_role("listitem")).to_have_count(3)
     await expect(page.locator("#captions")).to_have_text(attack)
     await expect(page.locator("#log img, #captions img, main [src='x']")).to_have_count(0)
-    assert await page.title() == attack
+    assert await page.title() == f"{attack} · Visavis"
 
 
 async def test_rubbish_on_the_channel_is_let_pass(open_page: Open, server: FakeServer) -> None:

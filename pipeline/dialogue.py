@@ -277,7 +277,7 @@ class Dialogue:
         await answer.committed.wait()
         _log.warning("session %s: turn %s failed: %s", self._session_id, answer.trace.turn_id, error)
         answer.trace.failed = error.code
-        self._announcer.failed(str(error), code=error.code)
+        self._announcer.failed(error.told, code=error.code)
         await answer.apologise(self._stages.apology)
 
     async def _say(self, answer: Answer, chunk: SpeechChunk) -> None:

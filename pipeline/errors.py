@@ -58,20 +58,27 @@ class ServerFullError(VisavisError):
 
 
 class StageError(VisavisError):
+    """`told` is what a caller may know of it: the message itself can name machines."""
+
     code = "stage_failed"
+    told: ClassVar[str] = "Something went wrong while answering."
 
 
 class TranscriptionError(StageError):
     code = "asr_failed"
+    told = "What you said could not be recognised."
 
 
 class LanguageModelError(StageError):
     code = "llm_failed"
+    told = "The language model did not answer."
 
 
 class EmptyReplyError(LanguageModelError):
     code = "reply_empty"
+    told = "The answer held nothing that can be said."
 
 
 class SynthesisError(StageError):
     code = "tts_failed"
+    told = "The answer could not be spoken."

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
+from aiortc import RTCSessionDescription
+
 from pipeline.clock import Clock
 from pipeline.dialogue import Dialogue, Stages, TurnRecorder
 from pipeline.errors import BadMessageError
@@ -51,55 +53,79 @@ class Session:
     ) -> None:
         self.session_id = session_id
         self._settings = settings
+        self._stages = stages
         self._clock = clock
-        self._ear = stages.ear
         self._scope = asyncio.TaskGroup()
         self._hang_up = asyncio.Event()
-        self.peer = Peer(clock, ice_servers=settings.ice_servers, video_codec=settings.video_codec)
-        self._announcer = Announcer(self.peer.send, settings.name, settings.version)
+        self._restarted = asyncio.Event()
+        self._announcer = Announcer(self._send, settings.name, settings.version)
         self._dialogue = Dialogue(session_id, stages, clock, self._announcer, recorder, self._scope)
-        origin = clock.now()
-        voice = VoiceTrack(clock, origin, self._dialogue.playout)
-        face = FaceTrack(
-            clock,
-            origin,
-            self._dialogue.playout,
-            stages.performer,
-            stages.face,
-            self._dialogue.mood,
-            stages.render_executor,
-            fps=settings.fps,
-        )
-        self.peer.add_tracks(voice, face)
+        self.peer = self._new_peer()
 
     def hang_up(self) -> None:
         """End the session soon; `run` returns."""
         self._hang_up.set()
 
+    async def restart(self, sdp: str) -> RTCSessionDescription:
+        """Go on behind a new connection, the old one being lost. Raises BadOfferError."""
+        self.peer = self._new_peer()
+        self._restarted.set()
+        return await self.peer.answer(sdp)
+
     async def run(self) -> None:
         """The call, from the offer's answer to its end. Afterwards nothing of it survives."""
         try:
-            async with self._scope as scope:
-                loops = [scope.create_task(self._hear()), scope.create_task(self._read_messages())]
-                await self._until_over(scope)
-                for loop in loops:
-                    loop.cancel()
+            async with self._scope:
+                while not await self._over(self.peer):
+                    self._dialogue.microphone_silent()
                 self._dialogue.close()
         finally:
             self._announcer.left()
             await self.peer.close()
 
-    async def _hear(self) -> None:
-        async with aclosing(self.peer.microphone(_MICROPHONE_GAP)) as microphone:
+    async def _over(self, peer: Peer) -> bool:
+        """Serve one connection to its end; False when another has taken its place."""
+        self._restarted.clear()
+        loops = [self._scope.create_task(self._hear(peer)), self._scope.create_task(self._listen(peer))]
+        await self._until_over(peer)
+        for loop in loops:
+            loop.cancel()
+        if self.peer is peer:
+            return True
+        await peer.close()
+        return False
+
+    def _new_peer(self) -> Peer:
+        settings, dialogue = self._settings, self._dialogue
+        peer = Peer(self._clock, ice_servers=settings.ice_servers, video_codec=settings.video_codec)
+        origin = self._clock.now()
+        face = FaceTrack(
+            self._clock,
+            origin,
+            dialogue.playout,
+            self._stages.performer,
+            self._stages.face,
+            dialogue.mood,
+            self._stages.render_executor,
+            fps=settings.fps,
+        )
+        peer.add_tracks(VoiceTrack(self._clock, origin, dialogue.playout), face)
+        return peer
+
+    def _send(self, text: str) -> None:
+        self.peer.send(text)
+
+    async def _hear(self, peer: Peer) -> None:
+        async with aclosing(peer.microphone(_MICROPHONE_GAP)) as microphone:
             async for pcm, at in microphone:
                 if pcm is None:
                     self._dialogue.microphone_silent()
                     continue
-                for hearing in self._ear.hear(pcm, at):
+                for hearing in self._stages.ear.hear(pcm, at):
                     self._dialogue.heard(hearing)
 
-    async def _read_messages(self) -> None:
-        async with aclosing(self.peer.messages()) as messages:
+    async def _listen(self, peer: Peer) -> None:
+        async with aclosing(peer.messages()) as messages:
             async for message in messages:
                 self._read(message)
 
@@ -131,22 +157,25 @@ class Session:
         else:
             self._dialogue.typed(text)
 
-    async def _until_over(self, scope: asyncio.TaskGroup) -> None:
-        """Return when the call ended, was hung up, never came about, or nobody spoke for long."""
-        watches = [
-            scope.create_task(self.peer.closed.wait()),
-            scope.create_task(self._hang_up.wait()),
-            scope.create_task(self._never_connected()),
-            scope.create_task(self._nobody_speaks()),
-        ]
+    async def _until_over(self, peer: Peer) -> None:
+        """Return when the connection ended or never came about, was hung up or restarted, or when
+        nobody spoke for long."""
+        reasons = (
+            peer.closed.wait(),
+            self._hang_up.wait(),
+            self._restarted.wait(),
+            self._never_connected(peer),
+            self._nobody_speaks(),
+        )
+        watches = [self._scope.create_task(reason) for reason in reasons]
         await asyncio.wait(watches, return_when=asyncio.FIRST_COMPLETED)
         for watch in watches:
             watch.cancel()
 
-    async def _never_connected(self) -> None:
+    async def _never_connected(self, peer: Peer) -> None:
         try:
             async with asyncio.timeout(self._settings.connect_timeout):
-                await self.peer.connected.wait()
+                await peer.connected.wait()
         except TimeoutError:
             _log.warning(
                 "session %s: no connection within %g s", self.session_id, self._settings.connect_timeout

@@ -24,7 +24,7 @@ _STATUS: dict[type[VisavisError], int] = {BadInputError: 400, ServerFullError: 5
 
 _T = TypeVar("_T")
 
-_PAGE_FILES = {".html", ".css", ".js", ".svg", ".json"}
+_PAGE_FILES = {".html", ".css", ".js", ".svg", ".json", ".webp"}
 
 _HEADERS = {
     # The page loads nothing from anywhere else, and nobody else may frame it.

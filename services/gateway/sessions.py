@@ -55,16 +55,15 @@ class Sessions:
         return None
 
     async def offer(self, sdp: str, pc_id: str | None, *, restart: bool) -> Mapping[str, str]:
-        """Answer an offer: renegotiate the call `pc_id`, or open a new session.
+        """Answer an offer: renegotiate the call `pc_id`, go on with it behind a new connection
+        (`restart`), or open a new session.
 
         Raises BadOfferError, ServerFullError, EngineDownError.
         """
         known = self._sessions.get(pc_id or "")
-        if known is not None and not restart:
-            answer = await known.peer.answer(sdp)
-            return {"sdp": answer.sdp, "type": answer.type, "pc_id": known.session_id}
         if known is not None:
-            known.hang_up()
+            answer = await (known.restart(sdp) if restart else known.peer.answer(sdp))
+            return {"sdp": answer.sdp, "type": answer.type, "pc_id": known.session_id}
         if (trouble := self.trouble()) is not None:
             raise trouble
         answered: asyncio.Future[Mapping[str, str]] = asyncio.get_running_loop().create_future()

@@ -137,9 +137,6 @@ async def test_two_turns_with_pipecats_stock_client(page: Page, served: Served, 
     await assert_messages_fit_the_schema(page)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="to an offer with restart_pc the server says peerLeft, so the client leaves"
-)
 async def test_the_stock_client_makes_a_lost_connection_again(
     page: Page, served: Served, stock_client: Path
 ) -> None:

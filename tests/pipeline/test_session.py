@@ -203,6 +203,25 @@ async def test_renegotiation_keeps_the_call() -> None:
         assert len(turns) == 1
 
 
+async def test_a_restart_goes_on_with_the_conversation_behind_a_new_connection() -> None:
+    async with in_call() as (caller, session, turns, _):
+        caller.send("send-text", {"content": "First."})
+        await caller.until("visavis.turn")
+        again = Caller()
+        await again.connection.setLocalDescription(await again.connection.createOffer())
+        answer = await session.restart(again.connection.localDescription.sdp)
+        await again.connection.setRemoteDescription(RTCSessionDescription(answer.sdp, answer.type))
+        async with asyncio.timeout(15):
+            await again.open.wait()
+            await caller.closed.wait()
+        again.send("send-text", {"content": "Second."})
+        await again.until("visavis.turn")
+        assert [turn.user_text for turn in turns] == ["First.", "Second."]
+        while not caller.told.empty():
+            assert caller.told.get_nowait().get("type") != "signalling", "the old end is not told to leave"
+        await again.connection.close()
+
+
 @pytest.mark.parametrize(
     "sdp",
     ["", "hello", "v=0\r\nrubbish", "v=0\r\no=- 0 0 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n", "v=0\r\nm=audio"],

@@ -54,7 +54,14 @@ async def worker_process(settings: WorkerSettings, timeout: float) -> AsyncItera
     `timeout`: seconds for loading the model and warming up.
     """
     try:
-        process = await asyncio.create_subprocess_exec(*COMMAND, stdin=PIPE, stdout=PIPE, stderr=PIPE)
+        process = await asyncio.create_subprocess_exec(
+            *COMMAND,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=PIPE,
+            # A signal to our group is ours to act on: the worker ends when its input does.
+            start_new_session=True,
+        )
     except OSError as error:
         raise EngineError(f"the embedded engine's process cannot be started: {error}") from error
     last_words: deque[str] = deque(maxlen=QUOTED_LINES)

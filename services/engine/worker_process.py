@@ -3,7 +3,6 @@
 import asyncio
 import json
 import logging
-import sys
 from asyncio.subprocess import PIPE, Process
 from collections import deque
 from collections.abc import AsyncIterator
@@ -12,10 +11,10 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 from pipeline.errors import VisavisError
+from services import own_module
 from services.engine.messages import Ready, WorkerSettings
 
-# -P: a folder named services in the current directory must not be taken for ours.
-COMMAND = (sys.executable, "-P", "-m", "services.engine.worker")
+COMMAND = own_module.command("services.engine.worker")
 
 QUOTED_LINES = 20
 """What an error quotes of the worker's last words."""

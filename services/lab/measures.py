@@ -19,7 +19,6 @@ def joined(
     name: str,
     utterance: Utterance,
     user: SyntheticUser,
-    since: int,
     *,
     own: bool,
 ) -> dict[str, Any]:
@@ -40,9 +39,9 @@ def joined(
 
 
 def unanswered(name: str, utterance: Utterance, now: float) -> dict[str, Any]:
-    """The record of a question that no turn of the server answered."""
-    assert utterance.end is not None
-    waited = round((now - utterance.end) * 1000, 1)
+    """The record of a question that no turn of the server answered; `total_ms` is null when the call
+    ended before the question did."""
+    waited = None if utterance.end is None else round((now - utterance.end) * 1000, 1)
     return {**empty_record(), "file": name, "premature": False, "failed": "no_reply", "total_ms": waited}
 
 

@@ -74,6 +74,17 @@ class SyntheticUser:
     def say(self, file: SpeechFile) -> Utterance:
         return self.microphone.say(file)
 
+    async def finish(self, utterance: Utterance) -> None:
+        """Wait until it is said to its end. Raises CallError: after a call nobody pulls the microphone."""
+        waits = [asyncio.create_task(event.wait()) for event in (utterance.done, self.over)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        if not utterance.done.is_set():
+            raise CallError("the server ended the call in mid-question")
+
     def type(self, text: str) -> None:
         """Send text in place of speech."""
         self._channel.send(rtvi.message("send-text", {"content": text, "options": {}}))

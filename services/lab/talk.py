@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,12 +14,17 @@ from rich.console import Console
 from pipeline.clock import Clock, MonotonicClock
 from pipeline.errors import BadInputError, VisavisError
 from pipeline.webrtc.ice import offer_loopback
+from services import own_module
 from services.lab import measures, recording, speech_file
+from services.lab.microphone import Utterance
 from services.lab.speech_file import SpeechFile
-from services.lab.synthetic_user import SyntheticUser, Told, calling
+from services.lab.synthetic_user import CallError, SyntheticUser, Told, calling
 
 REPLY_TIMEOUT = 60.0
 """Seconds after the end of a question within which the turn must be over."""
+
+QUIET_TIMEOUT = 60.0
+"""Seconds within which the agent must have come to the end of what it says."""
 
 _TAIL = 0.5
 """Seconds recorded after the last reply."""
@@ -53,10 +57,11 @@ async def run(
             with console.status("Starting a server (the first time on a machine takes longer) …"):
                 url = await scope.enter_async_context(_own_server(config_file))
         user = await scope.enter_async_context(calling(url.rstrip("/"), clock, keep_pictures=video))
-        await _until_quiet(user)
         start = clock.now()
         records: list[dict[str, Any]] = []
         try:
+            await _until_quiet(user)
+            start = clock.now()
             await _converse(user, files, clock, console, records)
             await clock.sleep_until(clock.now() + _TAIL)
         finally:
@@ -90,20 +95,31 @@ async def _converse(
         console.print(f"[{number}/{len(files)}] {file.path.name}: speaking", markup=False)
         told_before = len(user.told)
         utterance = user.say(file)
-        await utterance.done.wait()
-        assert utterance.end is not None
-        answered = await _until_answered(user, told_before, utterance.end)
-        await _until_quiet(user)
-        turns = [told for told in user.told[told_before:] if told.type == "visavis.turn"]
-        for turn in turns:
-            last = turn is turns[-1] and answered
-            records.append(
-                measures.joined(turn.data["record"], file.path.name, utterance, user, told_before, own=last)
-            )
-        if not answered:
-            records.append(measures.unanswered(file.path.name, utterance, clock.now()))
-        for record in records[-max(1, len(turns)) :]:
+        answered = False
+        try:
+            await user.finish(utterance)
+            assert utterance.end is not None
+            answered = await _until_answered(user, told_before, utterance.end)
+            await _until_quiet(user)
+        finally:
+            added = _records(user, told_before, file, utterance, clock.now(), answered=answered)
+            records += added
+        for record in added:
             console.print(_line(record), markup=False)
+
+
+def _records(
+    user: SyntheticUser, since: int, file: SpeechFile, utterance: Utterance, now: float, *, answered: bool
+) -> list[dict[str, Any]]:
+    """One for each turn that the server made of a question, and one more when none of them answers it."""
+    name = file.path.name
+    turns = [told.data["record"] for told in user.told[since:] if told.type == "visavis.turn"]
+    records = [measures.joined(turn, name, utterance, user, own=False) for turn in turns]
+    if answered:
+        records[-1] = measures.joined(turns[-1], name, utterance, user, own=True)
+    else:
+        records.append(measures.unanswered(name, utterance, now))
+    return records
 
 
 async def _until_answered(user: SyntheticUser, since: int, speech_end: float) -> bool:
@@ -121,7 +137,7 @@ async def _until_answered(user: SyntheticUser, since: int, speech_end: float) ->
 
 
 async def _until_quiet(user: SyntheticUser) -> None:
-    """Wait until the agent has nothing to say and is not about to."""
+    """Wait until the agent has nothing to say and is not about to. Raises CallError."""
 
     def idle(told: Told) -> bool:
         return told.type == "visavis.state" and told.data["agent"] == "idle"
@@ -133,15 +149,20 @@ async def _until_quiet(user: SyntheticUser) -> None:
             async with asyncio.timeout(1.0):
                 await user.until(lambda told: told.type == "visavis.state")
         states = [index for index, told in enumerate(user.told) if told.type == "visavis.state"]
-    if states:
-        await user.until(idle, since=states[-1])
+    if not states:
+        return
+    try:
+        async with asyncio.timeout(QUIET_TIMEOUT):
+            await user.until(idle, since=states[-1])
+    except TimeoutError as error:
+        raise CallError(f"the agent was still not done after {QUIET_TIMEOUT:g} s") from error
 
 
 @asynccontextmanager
 async def _own_server(config_file: Path | None) -> AsyncIterator[str]:
     """A server of our own on a free port; it ends with us, however we end. Yields its address."""
     options = ["--config", str(config_file)] if config_file else []
-    command = [sys.executable, "-m", "services.cli", "serve", "--port", "0", "--with-parent", *options]
+    command = own_module.command("services.cli", "serve", "--port", "0", "--with-parent", *options)
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.PIPE,

@@ -15,10 +15,10 @@ from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from pipeline.errors import BadInputError, BadOfferError, ServerFullError, VisavisError
+from pipeline.errors import BadInputError, BadOfferError, ServerFullError, StageError, VisavisError
 from pipeline.webrtc.peer import Candidate
 from services.config import Config
-from services.gateway.sessions import EngineDownError, Sessions
+from services.gateway.sessions import EngineDownError, InternalError, Sessions
 
 _STATUS: dict[type[VisavisError], int] = {BadInputError: 400, ServerFullError: 503, EngineDownError: 503}
 
@@ -89,7 +89,7 @@ def make_app(config: Config, sessions: Sessions) -> Starlette:
             Mount("/web", _PageFiles(directory=page)),
         ],
         middleware=[Middleware(_Headers)],
-        exception_handlers={VisavisError: _refuse, HTTPException: _refuse_http},
+        exception_handlers={VisavisError: _refuse, HTTPException: _refuse_http, Exception: _fail},
     )
 
 
@@ -159,6 +159,11 @@ def _refuse(request: Request, error: Exception) -> Response:
     return _error(error)
 
 
+def _fail(request: Request, error: Exception) -> Response:
+    # Starlette raises the error again once this is sent, and so it is logged.
+    return _error(InternalError("Something went wrong in the server. Its log says what."))
+
+
 def _refuse_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     code = {404: "not_found", 405: "method_not_allowed", 413: "too_large"}.get(error.status_code, "error")
@@ -167,4 +172,6 @@ def _refuse_http(request: Request, error: Exception) -> Response:
 
 def _error(error: VisavisError) -> Response:
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
-    return JSONResponse({"error": {"code": error.code, "message": str(error)}}, status)
+    # The message of a failed stage can name machines.
+    message = error.told if isinstance(error, StageError) else str(error)
+    return JSONResponse({"error": {"code": error.code, "message": message}}, status)

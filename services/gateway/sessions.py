@@ -4,10 +4,11 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Self
 
-from pipeline.errors import BadOfferError, ServerFullError, VisavisError
+from pipeline.errors import BadOfferError, LanguageModelError, ServerFullError, VisavisError
 from pipeline.session import Session
 from pipeline.timeline.record import TurnRecords
 from pipeline.webrtc.peer import Candidate
@@ -58,7 +59,7 @@ class Sessions:
         """Answer an offer: renegotiate the call `pc_id`, go on with it behind a new connection
         (`restart`), or open a new session.
 
-        Raises BadOfferError, ServerFullError, EngineDownError.
+        Raises BadOfferError, ServerFullError, EngineDownError, InternalError.
         """
         known = self._sessions.get(pc_id or "")
         if known is not None:
@@ -89,11 +90,10 @@ class Sessions:
                 session = Session(
                     session_id, stages, self._stack.session_settings, self._stack.clock, recorder
                 )
-                try:
+                async with AsyncExitStack() as unanswered:
+                    unanswered.push_async_callback(session.peer.close)
                     answer = await session.peer.answer(sdp)
-                except BadOfferError:
-                    await session.peer.close()
-                    raise
+                    unanswered.pop_all()
                 self._sessions[session_id] = session
                 if not answered.cancelled():
                     answered.set_result({"sdp": answer.sdp, "type": answer.type, "pc_id": session_id})
@@ -102,12 +102,17 @@ class Sessions:
         except VisavisError as error:
             if answered.done():
                 _log.warning("session %s ended: %s", session_id, error)
+            elif isinstance(error, LanguageModelError):
+                _log.warning("session %s cannot begin: %s", session_id, error)
+                answered.set_exception(EngineDownError(error.told))
             else:
                 answered.set_exception(error)
         except Exception:  # noqa: BLE001  a fault in one call must not end the others; it is told in full
             _log.exception("session %s ended by a fault of ours", session_id)
             if not answered.done():
-                answered.set_exception(EngineDownError("The call could not be set up."))
+                answered.set_exception(
+                    InternalError("The call could not be set up. The server's log says why.")
+                )
         finally:
             self._sessions.pop(session_id, None)
             if not answered.done():
@@ -119,3 +124,9 @@ class EngineDownError(VisavisError):
     """No language model serves now."""
 
     code = "llm_unavailable"
+
+
+class InternalError(VisavisError):
+    """A fault of ours, in the words for a caller; the log has the rest."""
+
+    code = "internal"

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pipeline.errors import BadOfferError, ServerFullError, VisavisError
+from pipeline.errors import BadOfferError, LanguageModelError, ServerFullError, VisavisError
 from pipeline.webrtc.peer import Candidate
 from services.config import Config
 from services.gateway.app import make_app
@@ -18,6 +18,7 @@ class Door:
 
     def __init__(self) -> None:
         self.refusal: VisavisError | None = None
+        self.fault: Exception | None = None
         self.offers: list[tuple[str, str | None, bool]] = []
         self.candidates: list[tuple[str, Candidate]] = []
 
@@ -28,8 +29,8 @@ class Door:
         return self.refusal
 
     async def offer(self, sdp: str, pc_id: str | None, *, restart: bool) -> Mapping[str, str]:
-        if self.refusal is not None:
-            raise self.refusal
+        if error := self.refusal or self.fault:
+            raise error
         self.offers.append((sdp, pc_id, restart))
         return {"sdp": "v=0", "type": "answer", "pc_id": "p1"}
 
@@ -45,7 +46,7 @@ def door() -> Door:
 @pytest.fixture
 async def http(door: Door) -> AsyncIterator[httpx.AsyncClient]:
     app = make_app(Config(), door)  # type: ignore[arg-type]
-    transport = httpx.ASGITransport(app)
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://visavis.test") as client:
         yield client
 
@@ -103,6 +104,23 @@ async def test_refusals(
     response = await http.post("/api/offer", json={"sdp": "v=0", "type": "offer"})
     assert response.status_code == status
     assert response.json() == {"error": {"code": code, "message": str(refusal)}}
+
+
+async def test_a_failed_stage_is_told_without_what_only_the_operator_may_know(
+    http: httpx.AsyncClient, door: Door
+) -> None:
+    door.refusal = LanguageModelError("http://10.0.0.7:8000/v1 cannot be reached")
+    response = await http.post("/api/offer", json={"sdp": "v=0", "type": "offer"})
+    assert response.status_code == 500
+    assert response.json() == {"error": {"code": "llm_failed", "message": LanguageModelError.told}}
+
+
+async def test_a_fault_of_ours_is_said_plainly(http: httpx.AsyncClient, door: Door) -> None:
+    door.fault = KeyError("http://10.0.0.7:8000/v1")
+    response = await http.post("/api/offer", json={"sdp": "v=0", "type": "offer"})
+    assert response.status_code == 500
+    assert response.json()["error"]["code"] == "internal"
+    assert "10.0.0.7" not in response.text
 
 
 async def test_health_is_whether_a_session_can_start(http: httpx.AsyncClient, door: Door) -> None:

@@ -3,12 +3,11 @@
 import os
 import shutil
 import socket
-import ssl
-from pathlib import Path
 
 import httpx
 import psutil
 
+from services import tls as pair
 from services.config import Config
 from services.doctor.finding import Finding, Verdict
 
@@ -84,11 +83,8 @@ def tls(config: Config) -> Finding:
     certificate, key = config.server.tls_cert, config.server.tls_key
     if certificate is None or key is None:
         return Finding("tls", Verdict.OK, "off; browsers allow the microphone on http://localhost")
-    try:
-        _load_pair(certificate, key)
-    except (OSError, ssl.SSLError) as error:
-        detail = f"{certificate} and {key} are not a pair that can be read: {error}"
-        return Finding("tls", Verdict.FAIL, detail, "both must be PEM, belong together and need no password")
+    if (fault := pair.fault(certificate, key)) is not None:
+        return Finding("tls", Verdict.FAIL, fault, pair.REMEDY)
     return Finding("tls", Verdict.OK, f"{certificate} and {key} belong together")
 
 
@@ -132,11 +128,6 @@ def browser(config: Config) -> Finding:
     found = shutil.which("chromium") or shutil.which("google-chrome")
     detail = found or "no Chromium here: any browser can be used, only the browser tests are skipped"
     return Finding("browser", Verdict.OK, detail)
-
-
-def _load_pair(certificate: Path, key: Path) -> None:
-    # Without a password function OpenSSL would ask for one at the terminal.
-    ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key, password=lambda: "")
 
 
 def _is_loopback(interface: str) -> bool:

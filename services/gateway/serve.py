@@ -5,6 +5,7 @@ import logging
 import signal
 import socket
 import sys
+from pathlib import Path
 
 import click
 import uvicorn
@@ -12,6 +13,7 @@ import uvicorn
 from pipeline.clock import MonotonicClock
 from pipeline.errors import ConfigError
 from pipeline.webrtc.ice import offer_loopback
+from services import tls
 from services.config import Config
 from services.gateway.app import make_app
 from services.gateway.sessions import Sessions
@@ -22,7 +24,8 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
     """Serve until SIGINT or SIGTERM, or, `with_parent`, until standard input ends.
 
     Prints one line to standard output when it is ready, `Visavis is ready at URL`; progress goes to
-    standard error. Raises ConfigError when the port is taken, and what `open_stack` raises.
+    standard error. Raises ConfigError when the port is taken or the certificate and key are no pair,
+    and what `open_stack` raises.
     """
     logging.basicConfig(
         level=config.telemetry.log_level,
@@ -31,6 +34,7 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
     )
     for chatty in ("httpx", "gguf", "aioice", "aiortc"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    _check_certificate(config.server.tls_cert, config.server.tls_key)
     offer_loopback()
     clock = MonotonicClock()
     listening = _listen(config)
@@ -61,17 +65,25 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
 
 
 def _server(config: Config, sessions: Sessions) -> uvicorn.Server:
-    return uvicorn.Server(
-        uvicorn.Config(
-            make_app(config, sessions),
-            log_level="warning",
-            access_log=False,
-            lifespan="off",
-            ssl_certfile=config.server.tls_cert,
-            ssl_keyfile=config.server.tls_key,
-            timeout_graceful_shutdown=2,
-        )
+    """A server that can take connections as soon as it is told to."""
+    settings = uvicorn.Config(
+        make_app(config, sessions),
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        ssl_certfile=config.server.tls_cert,
+        ssl_keyfile=config.server.tls_key,
+        timeout_graceful_shutdown=2,
     )
+    settings.load()  # here, where a certificate that changed meanwhile fails before "ready" is said
+    return uvicorn.Server(settings)
+
+
+def _check_certificate(certificate: Path | None, key: Path | None) -> None:
+    if certificate is None or key is None:
+        return
+    if (fault := tls.fault(certificate, key)) is not None:
+        raise ConfigError(f"server.tls_cert, server.tls_key: {fault}; {tls.REMEDY}")
 
 
 def _listen(config: Config) -> socket.socket:

@@ -5,11 +5,13 @@ import gc
 import json
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 
 import httpx
 import numpy as np
@@ -23,6 +25,7 @@ from starlette.routing import Route
 
 from pipeline.clock import MonotonicClock
 from services.config import load
+from services.gateway import serve
 from services.gateway.app import make_app
 from services.gateway.sessions import Sessions
 from services.lab.synthetic_user import CallError, SyntheticUser, Told, calling
@@ -155,6 +158,28 @@ def test_a_taken_port_is_said_plainly() -> None:
     assert result.returncode == 2
     assert f"server.port: {port} on 127.0.0.1 cannot be used" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_a_certificate_that_cannot_be_used_is_told_before_anything_is_loaded(tmp_path: Path) -> None:
+    text = tmp_path / "text.pem"
+    text.write_text("hello")
+    options = ["--port", "0", "--tls-cert", text, "--tls-key", text]
+    result = subprocess.run(
+        [VISAVIS, "serve", *options], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert result.returncode == 2
+    assert "server.tls_cert, server.tls_key" in result.stderr
+    assert str(text) in result.stderr
+    assert "…" not in result.stderr, "nothing was loaded"
+    assert result.stdout == ""
+
+
+def test_a_certificate_that_broke_since_is_found_before_the_server_is_ready(tmp_path: Path) -> None:
+    text = tmp_path / "text.pem"
+    text.write_text("hello")
+    config = load(None, {"server.tls_cert": text, "server.tls_key": text})
+    with pytest.raises(ssl.SSLError):
+        serve._server(config, object())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

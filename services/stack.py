@@ -7,7 +7,7 @@ the engine in a process of its own. Voice activity runs on the loop (docs/decisi
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
@@ -25,7 +25,6 @@ from pipeline.asr.voice_activity import VoiceActivity
 from pipeline.asr.whisper import WhisperSettings, WhisperTranscriber
 from pipeline.clock import Clock
 from pipeline.dialogue import Stages
-from pipeline.errors import LanguageModelError
 from pipeline.events import EvidenceSource, SpeechChunk
 from pipeline.llm.client import Timeouts
 from pipeline.llm.instructions import Instructions
@@ -80,11 +79,6 @@ class Stack:
         """Of the language model's engine, as turns record it."""
         return "openai" if self._engine is None else "llama_cpp"
 
-    @property
-    def processes(self) -> Sequence[int]:
-        """Ids of the child processes that serve now."""
-        return [self._engine.pid] if self._engine is not None and self._engine.pid is not None else []
-
     @asynccontextmanager
     async def stages(self) -> AsyncIterator[Stages]:
         """One session's stages. Raises ServerFullError, LanguageModelError."""
@@ -109,6 +103,7 @@ class Stack:
                 render_executor=self._render,
                 apology=self._apology,
                 greeting=self._greeting,
+                language=self.config.asr.language,
             )
 
     def _prompts(self, counter: TokenCounter) -> PromptWriter:
@@ -233,13 +228,11 @@ def _open_pool(config: Config, clock: Clock, engine: EngineSupervisor | None) ->
     if engine is not None:
         slots = config.server.max_sessions
         return LlmPool(engine.endpoint, clock, slots=slots, sampling=sampling, timeouts=timeouts)
-    if llm.openai.base_url is None:
-        raise LanguageModelError("llm.openai.base_url is not set")
-    key = llm.openai.api_key.get_secret_value() if llm.openai.api_key else None
-    endpoint = Endpoint(str(llm.openai.base_url), key)
-    return LlmPool(
-        lambda: endpoint, clock, model=llm.openai.model or "", sampling=sampling, timeouts=timeouts
-    )
+    openai = llm.openai
+    assert openai.base_url is not None  # the settings see to both when kind is openai
+    assert openai.model is not None
+    endpoint = Endpoint(openai.base_url, openai.api_key.get_secret_value() if openai.api_key else None)
+    return LlmPool(lambda: endpoint, clock, model=openai.model, sampling=sampling, timeouts=timeouts)
 
 
 async def _open_evidence(config: Config, executor: ThreadPoolExecutor) -> EvidenceSource | None:

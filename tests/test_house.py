@@ -1,5 +1,6 @@
 """Rules about the repository itself: what may stand in it, and that its documents tell the truth."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -8,9 +9,11 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -158,12 +161,47 @@ def test_every_field_of_a_turns_record_is_defined() -> None:
 
 
 def test_every_setting_is_read_somewhere() -> None:
-    code = "\n".join(text_of(name) for name in tracked() if name.startswith("services/"))
-    keys = [
-        match[1] for match in re.finditer(r"^ *([a-z_0-9]+):", text_of("configs/local.yaml"), re.MULTILINE)
-    ]
-    assert keys
-    assert [key for key in keys if not re.search(rf"(?<!self)\.{key}\b", code)] == []
+    """Each as `section.key`: another section's key of the same name does not count."""
+    settings = set(section_and_key("", yaml.safe_load(text_of("configs/local.yaml"))))
+    assert "asr.threads" in settings
+    read = set()
+    for name in tracked():
+        # What checks settings, or reports on them, does not use them.
+        if name.startswith("services/") and name.endswith(".py") and not name.startswith("services/doctor/"):
+            tree = ast.parse(text_of(name))
+            read |= of_properties(tree) if name == "services/config/tree.py" else attributes(tree)
+    assert sorted(settings - read) == []
+
+
+def section_and_key(section: str, tree: dict[str, Any]) -> Iterator[str]:
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from section_and_key(key, value)
+        else:
+            yield f"{section}.{key}"
+
+
+def attributes(tree: ast.AST) -> set[str]:
+    """`b.c` for each `a.b.c` and each `b.c`."""
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Attribute(attr=owner) | ast.Name(id=owner), attr=name):
+                found.add(f"{owner}.{name}")
+    return found
+
+
+def of_properties(tree: ast.Module) -> set[str]:
+    """What sections read of themselves to offer it in another form."""
+    return {
+        f"{section.name.lower()}.{read.removeprefix('self.')}"
+        for section in tree.body
+        if isinstance(section, ast.ClassDef)
+        for member in section.body
+        if isinstance(member, ast.FunctionDef)
+        and any(isinstance(each, ast.Name) and each.id == "property" for each in member.decorator_list)
+        for read in attributes(member)
+    }
 
 
 def test_links_and_files_named_in_the_documents_exist() -> None:

@@ -223,7 +223,6 @@ class Tts(Section):
     length_scale: Annotated[float, Field(ge=0.5, le=2)] | None = None
     noise_scale: Annotated[float, Field(ge=0, le=2)] | None = None
     noise_w_scale: Annotated[float, Field(ge=0, le=2)] | None = None
-    threads: Threads = 1
 
 
 class Render(Section):

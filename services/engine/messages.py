@@ -24,5 +24,3 @@ class Ready:
 
     url: str
     pid: int
-    build: str
-    """Version of the llama.cpp wheel."""

@@ -90,7 +90,6 @@ class EngineSupervisor:
         self._ready: Ready | None = None
         self._api_key = ""
         self._ready_since = 0.0
-        self._restarts = 0
         self._failure: EngineError | None = None
         self._supervision: asyncio.Task[None] | None = None
 
@@ -114,19 +113,9 @@ class EngineSupervisor:
         return self._state
 
     @property
-    def restarts(self) -> int:
-        """Times that the worker was started again."""
-        return self._restarts
-
-    @property
     def pid(self) -> int | None:
         """Of the worker that serves now."""
         return self._ready.pid if self._ready else None
-
-    @property
-    def build(self) -> str | None:
-        """Version of the llama.cpp wheel that serves now."""
-        return self._ready.build if self._ready else None
 
     def uptime(self) -> float:
         """Seconds that the worker has served; 0 while none does."""
@@ -174,7 +163,6 @@ class EngineSupervisor:
                 self._become(EngineState.FAILED)
                 return
             await self._clock.sleep_until(self._clock.now() + self._policy.delay(deaths))
-            self._restarts += 1
 
     async def _serve(self) -> bool:
         """One worker's life; True when it was a long one. Raises EngineError when it did not start."""

@@ -80,7 +80,7 @@ def main() -> None:
 
     threading.Thread(target=wait_for_parent, name="parent", daemon=True).start()
     server = xllamacpp.Server(engine_params(settings))
-    ready = Ready(server.listening_address, os.getpid(), xllamacpp.__version__)
+    ready = Ready(server.listening_address, os.getpid())
     answer.write(json.dumps(asdict(ready)) + "\n")
     answer.close()
     stopping.wait()

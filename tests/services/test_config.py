@@ -186,13 +186,13 @@ def test_certificate_and_key_belong_together(tmp_path: Path) -> None:
 
 def test_all_faults_are_reported_together_each_with_its_source(write, monkeypatch) -> None:
     path = write("server:\n  prot: 1\nrender:\n  fps: fast\n")
-    monkeypatch.setenv("VISAVIS_TTS__THREADS", "none")
+    monkeypatch.setenv("VISAVIS_ASR__THREADS", "none")
     monkeypatch.setenv("VISAVIS_PORT", "1")
     lines = complaint(path, {"server.host": "0.0.0.0"}).splitlines()
     assert lines[0] == "5 settings are wrong:"
     assert any(f"{path}, line 2: server.prot" in line for line in lines)
     assert any(f"{path}, line 4: render.fps" in line for line in lines)
-    assert any("environment, VISAVIS_TTS__THREADS: tts.threads is 'none'" in line for line in lines)
+    assert any("environment, VISAVIS_ASR__THREADS: asr.threads is 'none'" in line for line in lines)
     assert any("environment, VISAVIS_PORT" in line and "nearest is server.port" in line for line in lines)
     assert any("command line, --host: server.host" in line for line in lines)
 

@@ -18,7 +18,7 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Has a few lines of Python run in the worker's place; `ready()` in them prints what it would."""
 
     def use(lines: str) -> None:
-        ready = "print(json.dumps(dict(url='http://127.0.0.1:9', pid=os.getpid(), build='0')), flush=True)"
+        ready = "print(json.dumps(dict(url='http://127.0.0.1:9', pid=os.getpid())), flush=True)"
         program = f"import json, os, signal, sys, time\ndef ready(): {ready}\n{lines}"
         monkeypatch.setattr(worker_process, "COMMAND", (sys.executable, "-c", program))
 

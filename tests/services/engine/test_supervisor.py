@@ -65,7 +65,6 @@ async def test_a_worker_that_keeps_dying_is_given_up(script: Script, tmp_path: P
     async with EngineSupervisor(settings, clock, policy=policy, on_change=states.put_nowait) as engine:
         await changed_to(states, EngineState.FAILED)
         assert clock.slept == [0.1, 0.2, 0.3]
-        assert engine.restarts == 3
         with pytest.raises(LanguageModelError, match="failed"):
             engine.endpoint()
         with pytest.raises(EngineError):
@@ -141,7 +140,6 @@ async def test_it_serves_and_leaves_no_process(settings: EngineSettings) -> None
         assert engine.state is EngineState.READY
         assert await health(engine) == 200
         assert engine.uptime() > 0
-        assert engine.restarts == 0
         assert children() - before == {engine.pid}
     assert children() == before
     assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -158,7 +156,6 @@ async def test_a_killed_engine_is_replaced(settings: EngineSettings) -> None:
         with pytest.raises(LanguageModelError, match="restarting"):
             engine.endpoint()
         await engine.wait_ready()
-        assert engine.restarts == 1
         assert engine.pid != old_pid
         assert engine.endpoint().api_key != old.api_key
         assert await health(engine) == 200

@@ -42,7 +42,7 @@ class AnswerListener(Protocol):
 class Answer:
     """Filled by `compose`, heard once it is `commit`ted."""
 
-    def __init__(self, revision: int, trace: TurnTrace, clock: Clock) -> None:
+    def __init__(self, revision: int, trace: TurnTrace, clock: Clock, language: str) -> None:
         self.revision = revision
         self.trace = trace
         self.reply = Reply()
@@ -50,6 +50,7 @@ class Answer:
         """Composing may begin."""
         self.committed = asyncio.Event()
         self._clock = clock
+        self._language = language
         self._listener: AnswerListener | None = None
         self._deltas: list[str] = []
         self._chunks: list[tuple[SpeechChunk, float]] = []
@@ -67,6 +68,11 @@ class Answer:
             listener.answer_composed()
         self.wanted.set()
         self.committed.set()
+
+    def abandon(self) -> None:
+        """Nobody waits for it any more: nothing further is told, and what was not played is dropped."""
+        self._listener = None
+        self.reply.stop()
 
     async def compose(
         self, prompt: Callable[[], Awaitable[Prompt]], model: LanguageModel, synthesizer: Synthesizer
@@ -89,9 +95,9 @@ class Answer:
             raise failure
         self._complete()
 
-    async def apologise(self, apology: SpeechChunk) -> None:
-        """After a failure: what was voiced so far is still heard, then the apology."""
-        await self._add(apology, own=False)
+    async def say(self, line: SpeechChunk) -> None:
+        """Close with a line of our own, an apology or a greeting; what was voiced before is still heard."""
+        await self._add(line, own=False)
         self._complete()
 
     def _complete(self) -> None:
@@ -101,7 +107,7 @@ class Answer:
             self._listener.answer_composed()
 
     async def _think(self, prompt: Prompt, model: LanguageModel, clauses: asyncio.Queue[str | None]) -> None:
-        speakable, cutter = SpeakableText(), ClauseCutter()
+        speakable, cutter = SpeakableText(), ClauseCutter(self._language)
         started = self._clock.now()
         first_clause = True
         async with aclosing(model.stream(prompt)) as deltas:
@@ -129,6 +135,8 @@ class Answer:
 
     async def _add(self, chunk: SpeechChunk, *, own: bool) -> None:
         at = await self.reply.add(chunk, own=own)
+        if at is None:
+            return
         self._chunks.append((chunk, at))
         if self._listener is not None:
             self._listener.answer_chunk(chunk, at)

@@ -8,10 +8,9 @@ the end of the reply. Every answer is a task in the session's scope, and a turn 
 import asyncio
 import logging
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from pipeline import turn_taking as floor
 from pipeline.answer import Answer
@@ -34,6 +33,8 @@ from pipeline.events import (
     Stage,
     Synthesizer,
     Transcriber,
+    TurnInput,
+    TurnRecorder,
     TurnTrace,
     Utterance,
 )
@@ -42,12 +43,6 @@ from pipeline.webrtc.announcer import Announcer
 from pipeline.webrtc.playout import HeardWord, Playout, Reply
 
 _log = logging.getLogger(__name__)
-
-
-class TurnRecorder(Protocol):
-    """The timeline's seam: told once about every turn when it is over; gives its record."""
-
-    def __call__(self, trace: TurnTrace) -> Mapping[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +59,8 @@ class Stages:
     render_executor: Executor
     apology: SpeechChunk
     greeting: SpeechChunk | None = None
+    language: str = "en"
+    """ISO 639 code of what is spoken."""
 
 
 class Dialogue:
@@ -93,7 +90,10 @@ class Dialogue:
         self._utterance: Utterance | None = None
         self._typed = ""
         self._current: Answer | None = None
-        self._opened = False
+        self._greeting: Answer | None = None
+        self._warming: asyncio.Task[None] | None = None
+        self._spans_dropped: list[Span] = []
+        self._cancels = 0
 
     def mood(self) -> Mood:
         """What the avatar visibly does now."""
@@ -120,8 +120,6 @@ class Dialogue:
     def typed(self, text: str) -> None:
         """The user sent text: a turn of its own."""
         self.last_activity = self._clock.now()
-        if self._floor.user is User.MAYBE_DONE:
-            self._stages.ear.forget()
         self._typed = text
         self._do(self._floor.typed())
 
@@ -133,9 +131,8 @@ class Dialogue:
 
     def open(self) -> None:
         """The client is ready: warm the engine, and greet unless a turn is under way already."""
-        if not self._opened:
-            self._opened = True
-            self._scope.create_task(self._warm())
+        if self._warming is None:
+            self._warming = self._scope.create_task(self._warm())
             self._greet()
 
     async def _warm(self) -> None:
@@ -150,18 +147,22 @@ class Dialogue:
         if greeting is None or busy:
             return
         self._do(self._floor.announced())
-        answer = self._new_answer("greeting", self._clock.now())
+        self._greeting = answer = self._new_answer(TurnInput.TEXT, self._clock.now())
         self._answers[answer.revision] = (answer, self._scope.create_task(self._say(answer, greeting)))
         self._hand_over(answer)
 
     def close(self) -> None:
-        """The call is over: a turn under way ends, recorded, and every task with it."""
+        """The call is over: a turn under way ends, recorded, and every task with it. Idempotent."""
         if self._current is not None:
             _, task = self._answers[self._current.revision]
             self._close_turn(self._current, failed="disconnected")
             task.cancel()
-        for _, task in self._answers.values():
+        for answer, task in self._answers.values():
             task.cancel()
+            answer.abandon()
+        self._answers.clear()
+        if self._warming is not None:
+            self._warming.cancel()
         self.playout.stop()
 
     # ── what turn-taking decides ───────────────────────────────────────────────────────────────
@@ -178,6 +179,8 @@ class Dialogue:
                 case floor.Dismiss(revision=revision):
                     self._stages.ear.close_utterance()
                     self._drop(revision)
+                case floor.Forget():
+                    self._stages.ear.forget()
                 case floor.Hold():
                     self.playout.hold()
                 case floor.Resume():
@@ -189,10 +192,10 @@ class Dialogue:
     def _begin(self, begin: floor.Begin) -> None:
         utterance, self._utterance = self._utterance, None
         if utterance is None:
-            answer = self._new_answer("text", self._clock.now())
+            answer = self._new_answer(TurnInput.TEXT, self._clock.now())
             answer.trace.user_text = self._typed
         else:
-            answer = self._new_answer("voice", utterance.started_at)
+            answer = self._new_answer(TurnInput.VOICE, utterance.started_at)
             answer.trace.speech_end = utterance.ended_at
         if begin.answer:
             answer.wanted.set()
@@ -202,11 +205,13 @@ class Dialogue:
     def _commit(self, revision: int) -> None:
         answer, _ = self._answers[revision]
         trace = answer.trace
-        if trace.input == "voice":
+        if trace.input is TurnInput.VOICE:
             self._stages.ear.close_utterance()
         if trace.speech_end is None:
             trace.speech_end = trace.started_at
         trace.spans.append(Span(Stage.ENDPOINTING, trace.speech_end, self._clock.now(), revision))
+        trace.spans[:0], trace.cancels = self._spans_dropped, self._cancels
+        self._spans_dropped, self._cancels = [], 0
         if trace.user_text:
             self._announcer.transcript(trace.user_text, final=True)
         self._hand_over(answer)
@@ -222,22 +227,26 @@ class Dialogue:
     def _drop(self, revision: int) -> None:
         answer, task = self._answers.pop(revision)
         task.cancel()
-        answer.reply.stop()
+        answer.abandon()
+        self._spans_dropped += answer.trace.spans
+        self._cancels += answer.wanted.is_set()
 
     def _cancel(self) -> None:
         answer = self._current
         if answer is None:
             return
         _, task = self._answers[answer.revision]
-        self.playout.stop()
-        self._close_turn(answer, interrupted=True)
         task.cancel()
+        self.playout.stop()
+        answer.abandon()
+        answer.trace.cancels += 1
+        self._close_turn(answer, interrupted=True)
 
     # ── one revision ───────────────────────────────────────────────────────────────────────────
 
-    def _new_answer(self, kind: str, started_at: float) -> Answer:
+    def _new_answer(self, kind: TurnInput, started_at: float) -> Answer:
         trace = TurnTrace(uuid.uuid4().hex[:12], self._session_id, kind, started_at)
-        return Answer(self._floor.revision, trace, self._clock)
+        return Answer(self._floor.revision, trace, self._clock, self._stages.language)
 
     async def _answer(self, answer: Answer, utterance: Utterance | None) -> None:
         """From words to the end of the reply; cancelled when the revision is dropped."""
@@ -278,11 +287,11 @@ class Dialogue:
         _log.warning("session %s: turn %s failed: %s", self._session_id, answer.trace.turn_id, error)
         answer.trace.failed = error.code
         self._announcer.failed(error.told, code=error.code)
-        await answer.apologise(self._stages.apology)
+        await answer.say(self._stages.apology)
 
     async def _say(self, answer: Answer, chunk: SpeechChunk) -> None:
         """A line of our own, without a turn."""
-        await answer.apologise(chunk)
+        await answer.say(chunk)
         await answer.reply.done.wait()
         self._close_turn(answer)
         self._do(self._floor.reply_ended())
@@ -296,7 +305,7 @@ class Dialogue:
         if answer.reply.started.is_set():
             self._announcer.stopped_speaking(interrupted=interrupted)
         self.last_activity = trace.ended_at = self._clock.now()
-        if trace.input == "greeting":
+        if answer is self._greeting:
             return
         trace.interrupted = interrupted
         trace.failed = trace.failed or failed
@@ -310,7 +319,7 @@ class Dialogue:
         answer = self._current
         assert answer is not None
         answer.trace.first_sound_at = self._clock.now()
-        if answer.trace.failed is None and answer.trace.input != "greeting":
+        if answer.trace.failed is None and answer is not self._greeting:
             answer.trace.first_audio_at = answer.trace.first_sound_at
         self._announcer.started_speaking()
         self._do(self._floor.reply_started())

@@ -4,10 +4,10 @@ Stages never import each other: they take and return what is defined here, and `
 them together. Times are monotonic seconds of `clock.py` unless a field says otherwise.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -334,14 +334,18 @@ class Span:
     revision: int
 
 
+class TurnInput(StrEnum):
+    VOICE = "voice"
+    TEXT = "text"
+
+
 @dataclass(slots=True)
 class TurnTrace:
     """What happened in a turn, filled in as it happens; `timeline` turns it into a record."""
 
     turn_id: str
     session_id: str
-    input: str
-    """voice or text."""
+    input: TurnInput
     started_at: float
     speech_end: float | None = None
     """User speech end: the VAD's estimate, or when text arrived."""
@@ -356,16 +360,15 @@ class TurnTrace:
     first_audio_at: float | None = None
     """When the first sample of the reply's own words left; apologies and fillers do not count."""
     first_sound_at: float | None = None
-    first_frame_at: float | None = None
     ended_at: float | None = None
     prompt: Prompt | None = None
     usage: Usage | None = None
     token_times: list[float] = field(default_factory=list)
     cancels: int = 0
-    retries: int = 0
+    """Revisions of this turn whose answer was begun and dropped, or cut off by the user."""
 
 
-class TurnObserver(Protocol):
-    """Told once about every turn, when it is over."""
+class TurnRecorder(Protocol):
+    """The timeline's seam: told once about every turn, when it is over; gives its record."""
 
-    def turn_ended(self, trace: TurnTrace) -> None: ...
+    def __call__(self, trace: TurnTrace) -> Mapping[str, Any]: ...

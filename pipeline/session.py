@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from aiortc import RTCSessionDescription
 
 from pipeline.clock import Clock
-from pipeline.dialogue import Dialogue, Stages, TurnRecorder
-from pipeline.errors import BadMessageError
+from pipeline.dialogue import Dialogue, Stages
+from pipeline.errors import BadMessageError, BadOfferError
+from pipeline.events import TurnRecorder
 from pipeline.webrtc import rtvi
 from pipeline.webrtc.announcer import Announcer
 from pipeline.webrtc.peer import IceServer, Peer
@@ -58,6 +59,8 @@ class Session:
         self._scope = asyncio.TaskGroup()
         self._hang_up = asyncio.Event()
         self._restarted = asyncio.Event()
+        self._fault: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._ended = False
         self._announcer = Announcer(self._send, settings.name, settings.version)
         self._dialogue = Dialogue(session_id, stages, clock, self._announcer, recorder, self._scope)
         self.peer = self._new_peer()
@@ -67,19 +70,36 @@ class Session:
         self._hang_up.set()
 
     async def restart(self, sdp: str) -> RTCSessionDescription:
-        """Go on behind a new connection, the old one being lost. Raises BadOfferError."""
-        self.peer = self._new_peer()
+        """Go on behind a new connection, the old one being lost.
+
+        Raises BadOfferError, and then the old one, if it is still there, goes on.
+        """
+        peer = self._new_peer()
+        try:
+            answer = await peer.answer(sdp)
+            if self._ended:
+                raise BadOfferError("the call is over; offer a new one")
+        except BaseException:
+            await peer.close()
+            raise
+        lost, self.peer = self.peer, peer
         self._restarted.set()
-        return await self.peer.answer(sdp)
+        await lost.close()
+        return answer
 
     async def run(self) -> None:
         """The call, from the offer's answer to its end. Afterwards nothing of it survives."""
         try:
-            async with self._scope:
-                while not await self._over(self.peer):
-                    self._dialogue.microphone_silent()
-                self._dialogue.close()
+            async with self._scope as scope:
+                watching = scope.create_task(self._watch_tracks())
+                try:
+                    while not await self._over(self.peer):
+                        self._dialogue.microphone_silent()
+                finally:
+                    watching.cancel()
+                    self._dialogue.close()
         finally:
+            self._ended = True
             self._announcer.left()
             await self.peer.close()
 
@@ -90,10 +110,7 @@ class Session:
         await self._until_over(peer)
         for loop in loops:
             loop.cancel()
-        if self.peer is peer:
-            return True
-        await peer.close()
-        return False
+        return self.peer is peer
 
     def _new_peer(self) -> Peer:
         settings, dialogue = self._settings, self._dialogue
@@ -108,9 +125,19 @@ class Session:
             dialogue.mood,
             self._stages.render_executor,
             fps=settings.fps,
+            on_fault=self._on_fault,
         )
-        peer.add_tracks(VoiceTrack(self._clock, origin, dialogue.playout), face)
+        voice = VoiceTrack(self._clock, origin, dialogue.playout, on_fault=self._on_fault)
+        peer.add_tracks(voice, face)
         return peer
+
+    def _on_fault(self, fault: Exception) -> None:
+        if not self._fault.done():
+            self._fault.set_exception(fault)
+
+    async def _watch_tracks(self) -> None:
+        """A fault in what is sent ends the session, as any other fault of ours does."""
+        await self._fault
 
     def _send(self, text: str) -> None:
         self.peer.send(text)

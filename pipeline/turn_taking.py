@@ -62,6 +62,11 @@ class Dismiss:
 
 
 @dataclass(frozen=True, slots=True)
+class Forget:
+    """What was being said does not count: the user typed instead."""
+
+
+@dataclass(frozen=True, slots=True)
 class Hold:
     """Stop the reply where it is and keep everything."""
 
@@ -76,7 +81,7 @@ class Cancel:
     """The held or unfinished reply is over: empty everything."""
 
 
-Action = Begin | Drop | Commit | Dismiss | Hold | Resume | Cancel
+Action = Begin | Drop | Commit | Dismiss | Forget | Hold | Resume | Cancel
 
 
 class TurnTaking:
@@ -141,8 +146,9 @@ class TurnTaking:
     def typed(self) -> list[Action]:
         """The user sent text: a turn at once, in place of any reply or speech under way."""
         stopped: list[Action] = [Drop(self.revision)] if self._open else []
-        if self.user is User.MAYBE_DONE:
+        if self._open or self.user is not User.SILENT:
             self.user = User.SILENT
+            stopped.append(Forget())
         if self._replying:
             stopped.append(Cancel())
         self._new_revision()
@@ -152,8 +158,8 @@ class TurnTaking:
 
     def announced(self) -> list[Action]:
         """The agent is about to say something of its own accord."""
-        if self.agent is not Agent.IDLE:
-            raise self._illegal("announced", "agent idle")
+        if self.agent is not Agent.IDLE or self.user is not User.SILENT:
+            raise self._illegal("announced", "user silent and agent idle")
         self.agent, self._replying = Agent.PREPARING, True
         return []
 

@@ -1,8 +1,8 @@
 """Everything a process loads once and shares among its sessions, made from the configuration.
 
 Threads, on two cores: one for recognition (ctranslate2 uses `asr.threads` of its own), one for
-synthesis, one for drawing, two for encoding (the loop's default executor: aiortc encodes there), and
-the engine in a process of its own. Voice activity runs on the loop (docs/decisions).
+synthesis, one for drawing, one for ranking evidence (a picture must not wait for it), two for encoding
+(the loop's default executor: aiortc encodes there), and the engine in a process of its own. Voice activity runs on the loop (docs/decisions).
 """
 
 import asyncio
@@ -135,9 +135,9 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
     cache = config.server.cache_folder
     cv2.setNumThreads(1)  # one drawing thread is all there is; OpenCV would start one for each core
     async with AsyncExitStack() as scope:
-        asr, tts, render, encode = (
+        asr, tts, render, ranking, encode = (
             scope.enter_context(ThreadPoolExecutor(count, thread_name_prefix=name))
-            for name, count in (("asr", 1), ("tts", 1), ("render", 1), ("encode", 2))
+            for name, count in (("asr", 1), ("tts", 1), ("render", 1), ("evidence", 1), ("encode", 2))
         )
         loop = asyncio.get_running_loop()
         loop.set_default_executor(encode)
@@ -157,7 +157,7 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             await transcriber.warm()
             apology = await synthesizer.synthesize(config.agent.apology)
             greeting = await synthesizer.synthesize(config.agent.greeting) if config.agent.greeting else None
-            evidence = await _open_evidence(config, render)
+            evidence = await _open_evidence(config, ranking)
         except BaseException:
             starting.cancel()
             await asyncio.wait([starting])

@@ -28,7 +28,7 @@ class Ear:
 
     `pre_roll` seconds before the onset belong to the utterance: the VAD is sure of speech only some
     way into it. An utterance goes on, also past its end, until `close_utterance`: whoever speaks again
-    before the turn was committed loses no word.
+    before the turn was committed loses no word, but for what is older than the longest utterance.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Ear:
         self._resampler = soxr.ResampleStream(WIRE_RATE, HEARING_RATE, 1, dtype="float32", quality="MQ")
         self._rest = np.zeros(0, np.float32)
         self._before: deque[Samples] = deque(maxlen=max(1, round(pre_roll / WINDOW_SECONDS)) + 4)
-        self._utterance: list[Samples] = []
+        self._utterance: deque[Samples] = deque(maxlen=round((settings.max_utterance + 1) / WINDOW_SECONDS))
         self._started = 0.0
         self._newest = 0.0
 
@@ -67,12 +67,12 @@ class Ear:
 
     def close_utterance(self) -> None:
         """What was heard has become a turn, or none; the next onset starts afresh."""
-        self._utterance = []
+        self._utterance.clear()
 
     def forget(self) -> None:
         """Whatever was being said does not count; the stream goes on."""
         self._endpointing = Endpointing(self._settings)
-        self._utterance = []
+        self._utterance.clear()
 
     def _window(self, window: Samples, end: float) -> list[Hearing]:
         mark = self._endpointing.observe(self._activity.probability(window), end - WINDOW_SECONDS, end)
@@ -84,7 +84,7 @@ class Ear:
         match mark:
             case Mark.ONSET | Mark.RESUMED:
                 if not self._utterance:
-                    self._utterance = list(self._before)
+                    self._utterance.extend(self._before)
                     self._before.clear()
                     self._started = self._endpointing.run_started
                 return [SpeechOnset(at=self._endpointing.run_started)]
@@ -99,7 +99,7 @@ class Ear:
 
     def _pause(self, end: float) -> SpeechPause:
         ended = self._endpointing.speech_ended
-        samples = np.concatenate(self._utterance)
+        samples = np.concatenate(list(self._utterance))
         drop = round(max(0.0, self._newest - ended - _TAIL_SECONDS) * HEARING_RATE)
         utterance = Utterance(samples[: len(samples) - drop], started_at=self._started, ended_at=ended)
         return SpeechPause(at=end, utterance=utterance)

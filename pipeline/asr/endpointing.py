@@ -17,7 +17,8 @@ class EndpointingSettings:
     endpoint: float = 0.5
     """Silence after which the turn is over."""
     max_utterance: float = 30.0
-    """A turn is ended after this long even without silence: Whisper's window."""
+    """A turn is ended after this long even without silence: Whisper's window. The next one begins only
+    after a pause, so that an endless talker, or a television, gets an answer now and then."""
 
 
 _ROUNDING = 1e-3
@@ -37,6 +38,8 @@ class _State(Enum):
     SILENT = auto()
     SPEAKING = auto()
     PAUSED = auto()
+    EXHAUSTED = auto()
+    """The turn was ended in the middle of speech, and that speech goes on."""
 
 
 class Endpointing:
@@ -66,10 +69,15 @@ class Endpointing:
         if not self._in_run:
             self._in_run = True
             self.run_started = start
+        if self._state is _State.EXHAUSTED:
+            self.speech_ended = end
+            return None
         if self._state is _State.SPEAKING:
             self.speech_ended = end
-            too_long = end - self._utterance_started >= self._settings.max_utterance
-            return self._end() if too_long else None
+            if end - self._utterance_started < self._settings.max_utterance:
+                return None
+            self._state = _State.EXHAUSTED
+            return Mark.END
         if end - self.run_started < self._settings.onset - _ROUNDING:
             return None
         mark = Mark.RESUMED if self._state is _State.PAUSED else Mark.ONSET
@@ -82,14 +90,12 @@ class Endpointing:
     def _unvoiced(self, end: float) -> Mark | None:
         self._in_run = False
         silence = end - self.speech_ended
+        if self._state is _State.EXHAUSTED and silence >= self._settings.pause - _ROUNDING:
+            self._state = _State.SILENT
         if self._state is _State.SPEAKING and silence >= self._settings.pause - _ROUNDING:
             self._state = _State.PAUSED
             return Mark.PAUSE
         if self._state is _State.PAUSED and silence >= self._settings.endpoint - _ROUNDING:
-            return self._end()
+            self._state = _State.SILENT
+            return Mark.END
         return None
-
-    def _end(self) -> Mark:
-        self._state = _State.SILENT
-        self._in_run = False
-        return Mark.END

@@ -132,7 +132,7 @@ class PromptBuilder:
             _section("turn", turn, turn_tokens),
         )
         named = "\n".join(f"{section.name} {section.digest}" for section in sections)
-        return Prompt(messages, sections, _digest(named), self._budget.max_output)
+        return Prompt(_joined(messages), sections, _digest(named), self._budget.max_output)
 
     def _history_share(self, prefix: _Prefix) -> int:
         """Tokens for history, the same in every turn, so that the same exchanges are kept."""
@@ -226,6 +226,17 @@ class PromptBuilder:
             first += 1
         kept = tuple(message for exchange in exchanges[first:] for message in exchange)
         return kept, sum(costs[first:])
+
+
+def _joined(messages: Sequence[Message]) -> tuple[Message, ...]:
+    """The user's messages that follow each other as one: many chat templates refuse two in a row, and a
+    turn whose reply nobody heard leaves two."""
+    joined: list[Message] = []
+    for message in messages:
+        if joined and joined[-1].role is message.role is Role.USER:
+            message = Message(Role.USER, f"{joined.pop().text}\n{message.text}")
+        joined.append(message)
+    return tuple(joined)
 
 
 def _first_kept(costs: Sequence[int], share: int) -> int:

@@ -24,6 +24,9 @@ _FIELDS = (
 )
 
 
+_ROUTE = ("pattern", "dialect", "contract", "fallback_from", "kv_bytes", "kv_ms")
+
+
 def empty_record() -> dict[str, Any]:
     """Every field, unknown."""
     return {**dict.fromkeys(_FIELDS), "schema_version": SCHEMA_VERSION, "interrupted": False}
@@ -35,7 +38,7 @@ class TurnRecords:
     def __init__(self, clock: Clock, route: Mapping[str, Any]) -> None:
         self._started = clock.now()
         self._date = datetime.now(UTC)
-        self._route = dict(route)
+        self._route = {**dict.fromkeys(_ROUTE), **route}
 
     def __call__(self, trace: TurnTrace) -> dict[str, Any]:
         """The record of a turn that is over."""
@@ -46,7 +49,7 @@ class TurnRecords:
             "turn_id": trace.turn_id,
             "session_id": trace.session_id,
             "started_at": self._wall(trace.started_at),
-            "input": trace.input,
+            "input": trace.input.value,
             "user_text": trace.user_text,
             "reply_text": trace.reply_text,
             "heard_text": trace.heard_text,
@@ -57,7 +60,6 @@ class TurnRecords:
             "stages": stage_shares(trace),
             "first_token_ms": _first_token(trace),
             "token_gaps_ms": _gaps(trace.token_times),
-            "retries": trace.retries,
             "cancels": trace.cancels,
             "route": self._route,
             "kv_source": _kv_source(trace),

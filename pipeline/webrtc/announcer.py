@@ -18,7 +18,7 @@ class Announcer:
     def __init__(self, send: Callable[[str], None], name: str, version: str) -> None:
         self._send = send
         self._about = {"library": "visavis", "library_version": version, "name": name}
-        self._state: dict[str, str] = {}
+        self._state = {"user": "silent", "agent": "idle", "mood": "idle"}
         self._segments: list[tuple[float, str]] = []
         self._spoken: list[str] = []
         self._current = 0
@@ -26,15 +26,16 @@ class Announcer:
     def ready(self, identifier: str) -> None:
         data = {"version": rtvi.VERSION, "about": self._about}
         self._send(rtvi.message("bot-ready", data, identifier=identifier or None))
+        self._send(rtvi.server_message("visavis.state", **self._state))
 
     def state(self, **state: str) -> None:
         """user, agent and mood, when one of them changed."""
         if state == self._state:
             return
         before, self._state = self._state, state
-        if (before.get("user") == "silent") and state["user"] == "speaking":
+        if before["user"] == "silent" and state["user"] == "speaking":
             self._send(rtvi.message("user-started-speaking"))
-        if before.get("user") in ("speaking", "maybe_done") and state["user"] == "silent":
+        if before["user"] != "silent" and state["user"] == "silent":
             self._send(rtvi.message("user-stopped-speaking"))
         self._send(rtvi.server_message("visavis.state", **state))
 

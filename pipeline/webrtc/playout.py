@@ -47,6 +47,7 @@ class Reply:
         self._played = 0
         self._queued = 0
         self._complete = False
+        self._stopped = False
         self._room = asyncio.Event()
         self._room.set()
         self.underruns = 0
@@ -74,13 +75,18 @@ class Reply:
         heard = self.position + 1e-6
         return " ".join(word.text for word in self._words if word.own and word.end <= heard)
 
-    async def add(self, chunk: SpeechChunk, *, own: bool = True) -> float:
-        """Queue a clause; its audio position. Waits while MAX_AHEAD is queued already."""
+    async def add(self, chunk: SpeechChunk, *, own: bool = True) -> float | None:
+        """Queue a clause; its audio position. Waits while MAX_AHEAD is queued already.
+
+        None when the reply was stopped, also while it waited: the clause is dropped.
+        """
         if chunk.sample_rate != WIRE_RATE:
             raise ValueError(f"speech for the wire has {WIRE_RATE} Hz, got {chunk.sample_rate}")
-        if self._complete:
+        if self._complete and not self._stopped:
             raise ValueError("the reply is complete; nothing can be added to it")
         await self._room.wait()
+        if self._stopped:
+            return None
         start = self.duration
         self._pcm.append(chunk.pcm)
         self._queued += len(chunk.pcm)
@@ -98,7 +104,7 @@ class Reply:
 
     def stop(self) -> None:
         """Forget what was not played."""
-        self._complete = True
+        self._complete = self._stopped = True
         self._pcm.clear()
         self._queued = self._played
         self._room.set()
@@ -156,10 +162,6 @@ class Playout:
         self._told = 0
         self._position = 0.0
         self._position_at: float | None = None
-
-    @property
-    def reply(self) -> Reply | None:
-        return self._reply
 
     def play(self, reply: Reply) -> None:
         """Play a reply, in place of any other."""

@@ -86,7 +86,7 @@ def parse(text: str | bytes) -> Incoming:
         return _signalling(message.get("message"))
     if message.get("label") != LABEL:
         raise BadMessageError(f'label is {_short(message.get("label"))}; expected "{LABEL}"')
-    return _rtvi(str(message.get("id", "")), message.get("type"), message.get("data"))
+    return _rtvi(_text(str(message.get("id", ""))), message.get("type"), message.get("data"))
 
 
 def _signalling(message: Any) -> Incoming:
@@ -105,17 +105,17 @@ def _rtvi(identifier: str, kind: Any, data: Any) -> Incoming:
         case "client-ready", _:
             return ClientReady(identifier, "")
         case "send-text", {"content": str(content)}:
-            return SendText(identifier, content)
+            return SendText(identifier, _text(content))
         case "send-text", _:
             raise BadMessageError("send-text without a text in data.content")
         case "client-message", {"t": str(name)}:
-            return ClientMessage(identifier, name, data.get("d"))
+            return ClientMessage(identifier, _text(name), data.get("d"))
         case "client-message", _:
             raise BadMessageError("client-message without a name in data.t")
         case "disconnect-bot", _:
             return DisconnectBot()
         case str(), _:
-            return Unknown(identifier, kind)
+            return Unknown(identifier, _text(kind))
     raise BadMessageError(f"type is {_short(kind)}; expected a string")
 
 
@@ -138,6 +138,11 @@ def error(text: str, *, code: str, fatal: bool = False) -> str:
 def peer_left() -> str:
     """Tells Pipecat's client that we hang up."""
     return json.dumps({"type": "signalling", "message": {"type": "peerLeft"}})
+
+
+def _text(text: str) -> str:
+    """JSON can carry half a surrogate pair; nothing that speaks UTF-8 can. It becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _short(value: Any) -> str:

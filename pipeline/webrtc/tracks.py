@@ -5,6 +5,7 @@ are: a late frame is drawn for the time it is shown at.
 """
 
 import asyncio
+from abc import abstractmethod
 from collections.abc import Callable
 from concurrent.futures import Executor
 from fractions import Fraction
@@ -12,6 +13,7 @@ from fractions import Fraction
 from aiortc import MediaStreamTrack
 from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame, VideoFrame
+from av.frame import Frame
 
 from pipeline.clock import Clock
 from pipeline.events import WIRE_RATE, Face, Mood, Performer, Pose
@@ -22,24 +24,46 @@ _LATE = 3 * FRAME_SECONDS
 """Behind by this much, sound no longer catches up in a burst: it would only fill jitter buffers."""
 
 
+OnFault = Callable[[Exception], None]
+"""Told about an exception in a track: aiortc only logs it and leaves the call mute."""
+
+
 class _PacedTrack(MediaStreamTrack):
     """A track whose frame n is due at its origin + n periods."""
 
-    def __init__(self, clock: Clock, origin: float, period: float) -> None:
+    def __init__(
+        self, clock: Clock, origin: float, period: float, max_late: float, on_fault: OnFault | None
+    ) -> None:
         super().__init__()
         self._clock = clock
         self._origin = origin
         self._period = period
+        self._max_late = max_late
+        self._on_fault = on_fault
         self._index = -1
 
-    async def _next_index(self, max_late: float) -> int:
+    async def recv(self) -> Frame:
+        try:
+            return await self._frame(await self._next_index())
+        except MediaStreamError:
+            raise
+        except Exception as fault:
+            if self._on_fault is not None:
+                self._on_fault(fault)
+            raise
+
+    @abstractmethod
+    async def _frame(self, index: int) -> Frame:
+        """The frame that is due now, `index` periods after the origin."""
+
+    async def _next_index(self) -> int:
         """Wait for the next frame's time; how many periods after the origin it is."""
         if self.readyState != "live":
             raise MediaStreamError
         now = self._clock.now()
         self._index += 1
         late = now - self._due()
-        if self._index == 0 or late > max_late:
+        if self._index == 0 or late > self._max_late:
             self._index = max(self._index, int((now - self._origin) / self._period) + 1)
         await self._clock.sleep_until(self._due())
         return self._index
@@ -53,12 +77,13 @@ class VoiceTrack(_PacedTrack):
 
     kind = "audio"
 
-    def __init__(self, clock: Clock, origin: float, playout: Playout) -> None:
-        super().__init__(clock, origin, FRAME_SECONDS)
+    def __init__(
+        self, clock: Clock, origin: float, playout: Playout, *, on_fault: OnFault | None = None
+    ) -> None:
+        super().__init__(clock, origin, FRAME_SECONDS, _LATE, on_fault)
         self._playout = playout
 
-    async def recv(self) -> AudioFrame:
-        index = await self._next_index(_LATE)
+    async def _frame(self, index: int) -> AudioFrame:
         frame = AudioFrame.from_ndarray(self._playout.next_frame()[None], format="s16", layout="mono")
         frame.sample_rate = WIRE_RATE
         frame.pts = index * FRAME
@@ -82,16 +107,16 @@ class FaceTrack(_PacedTrack):
         executor: Executor,
         *,
         fps: int = 25,
+        on_fault: OnFault | None = None,
     ) -> None:
-        super().__init__(clock, origin, 1 / fps)
+        super().__init__(clock, origin, 1 / fps, 1 / fps, on_fault)
         self._playout = playout
         self._performer = performer
         self._face = face
         self._mood = mood
         self._executor = executor
 
-    async def recv(self) -> VideoFrame:
-        index = await self._next_index(self._period)
+    async def _frame(self, index: int) -> VideoFrame:
         now = self._clock.now()
         position = self._playout.position(now)
         pose = self._performer.pose(now, position, self._mood())

@@ -121,12 +121,13 @@ class SilentEar(Ear):
     """An ear whose events the test makes itself."""
 
     def __init__(self) -> None:
-        self.closed = 0
+        self.closed = self.forgotten = 0
 
     def close_utterance(self) -> None:
         self.closed += 1
 
-    def forget(self) -> None: ...
+    def forget(self) -> None:
+        self.forgotten += 1
 
 
 class Call:
@@ -139,8 +140,9 @@ class Call:
         self.sent: list[Mapping[str, Any]] = []
         self.turns: list[TurnTrace] = []
         self.greeting: SpeechChunk | None = None
+        self.ear = SilentEar()
         stages = Stages(
-            ear=SilentEar(),
+            ear=self.ear,
             transcriber=models,
             prompts=models,
             language_model=models,
@@ -151,8 +153,8 @@ class Call:
             apology=speech("Sorry about that."),
             greeting=speech("Welcome."),
         )
-        announcer = Announcer(lambda text: self.sent.append(json.loads(text)), "Vis", "0")
-        self.dialogue = Dialogue("s1", stages, clock, announcer, self._record, scope)
+        self.announcer = Announcer(lambda text: self.sent.append(json.loads(text)), "Vis", "0")
+        self.dialogue = Dialogue("s1", stages, clock, self.announcer, self._record, scope)
 
     def _record(self, trace: TurnTrace) -> Mapping[str, Any]:
         self.turns.append(trace)
@@ -361,6 +363,90 @@ async def test_text_takes_the_place_of_a_reply() -> None:
         call.dialogue.typed("Stop, something else.")
         await call.play(4)
         assert [turn.interrupted for turn in call.turns] == [True, False]
+
+
+@pytest.mark.parametrize("when", ["speaking", "paused", "ended"])
+async def test_text_takes_the_place_of_speech(when: str) -> None:
+    async with calling() as call:
+        call.speak(pause=when != "speaking", end=when == "ended")
+        call.dialogue.typed("Never mind.")
+        await call.play(4)
+        assert [turn.user_text for turn in call.turns] == ["Never mind."]
+        assert not call.turns[0].interrupted
+        assert call.ear.forgotten == 1
+
+
+@pytest.mark.parametrize("interrupt", ["speech", "text"])
+async def test_an_interruption_in_the_very_pass_in_which_a_clause_is_ready(interrupt: str) -> None:
+    async with calling() as call:
+        voiced: asyncio.Future[SpeechChunk] = asyncio.get_running_loop().create_future()
+
+        async def synthesize(text: str) -> SpeechChunk:
+            return await voiced
+
+        call.models.synthesize = synthesize  # type: ignore[method-assign]
+        call.speak(end=False)
+        await call.play(1)
+        voiced.set_result(speech("Too late."))
+        if interrupt == "text":
+            call.dialogue.typed("Something else.")
+        else:
+            call.dialogue.heard(SpeechOnset(call.clock.now()))
+        await call.play(0.5)
+        assert "Too late." not in call.texts("bot-tts-text") or interrupt == "text"
+
+
+async def test_what_waited_for_room_in_an_interrupted_reply_is_not_in_the_next_one() -> None:
+    async with calling() as call:
+        call.models.says = [f"This is the sentence number {n} of a long story. " for n in range(12)]
+        call.models.hears = ["Tell me a story.", "Stop."]
+        call.speak()
+        await call.play(3)
+        call.models.says = ["Fine."]
+        told = len(call.sent)
+        call.speak()
+        await call.play(4)
+        later = call.sent[told:]
+        begins = next(i for i, m in enumerate(later) if m["type"] == "bot-llm-started")
+        spoken = {m["data"]["text"] for m in later[begins:] if m["type"] == "bot-output"}
+        assert spoken == {"Fine."}
+
+
+async def test_dropped_work_is_counted_and_its_spans_are_kept() -> None:
+    async with calling() as call:
+        call.models.hears = ["What is", "What is the time?"]
+        call.speak(end=False)
+        await call.play(1)
+        call.speak()
+        await call.play(4)
+        (turn,) = call.turns
+        assert turn.cancels == 1
+        assert {span.revision for span in turn.spans} == {1, 2}
+
+
+async def test_the_client_is_told_of_speech_and_of_the_state_it_joins() -> None:
+    async with calling() as call:
+        call.announcer.ready("x")
+        assert [m["data"].get("user") for m in call.sent if m["type"] == "server-message"] == ["silent"]
+        call.speak()
+        await call.play(1)
+        assert call.kinds("user-started-speaking", "user-stopped-speaking") == [
+            "user-started-speaking",
+            "user-stopped-speaking",
+        ]
+
+
+async def test_hanging_up_does_not_wait_for_an_engine_that_warms_slowly() -> None:
+    async with calling() as call:
+
+        async def warm(prompt: Prompt) -> None:
+            await asyncio.get_running_loop().create_future()
+
+        call.models.warm = warm  # type: ignore[method-assign]
+        call.dialogue.open()
+        await call.play(0.1)
+        call.dialogue.close()
+        call.dialogue.close()
 
 
 async def test_the_greeting_is_no_turn_and_can_be_interrupted() -> None:

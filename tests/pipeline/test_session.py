@@ -222,6 +222,40 @@ async def test_a_restart_goes_on_with_the_conversation_behind_a_new_connection()
         await again.connection.close()
 
 
+async def test_a_bad_restart_leaves_the_call_as_it_is() -> None:
+    async with in_call() as (caller, session, turns, _):
+        with pytest.raises(BadOfferError):
+            await session.restart("v=0 rubbish")
+        caller.send("send-text", {"content": "Still there?"})
+        await caller.until("visavis.turn")
+        assert len(turns) == 1
+
+
+async def test_half_a_surrogate_pair_does_not_end_the_call() -> None:
+    async with in_call() as (caller, _, turns, _):
+        caller.channel.send(
+            '{"id":"\\ud83d","label":"rtvi-ai","type":"send-text","data":{"content":"hi \\ud83d"}}'
+        )
+        await caller.until("visavis.turn")
+        assert turns[0].user_text == "hi ?"
+
+
+async def test_a_fault_in_what_is_sent_ends_the_session_instead_of_leaving_it_mute() -> None:
+    with ThreadPoolExecutor(1) as executor:
+        session = session_with(executor, [])
+
+        def broken(now: float) -> float | None:
+            raise ZeroDivisionError
+
+        session._dialogue.playout.position = broken  # type: ignore[method-assign]
+        caller = Caller()
+        await caller.connect(session)
+        with pytest.raises(ExceptionGroup):
+            async with asyncio.timeout(15):
+                await session.run()
+        await caller.connection.close()
+
+
 @pytest.mark.parametrize(
     "sdp",
     ["", "hello", "v=0\r\nrubbish", "v=0\r\no=- 0 0 IN IP4 0.0.0.0\r\ns=-\r\nt=0 0\r\n", "v=0\r\nm=audio"],

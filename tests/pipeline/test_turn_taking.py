@@ -11,6 +11,7 @@ from pipeline.turn_taking import (
     Commit,
     Dismiss,
     Drop,
+    Forget,
     Hold,
     Resume,
     TurnTaking,
@@ -108,8 +109,20 @@ def test_text_replaces_reply_and_speech() -> None:
     floor.reply_ended()
     floor.speech_started()
     floor.speech_paused()
-    assert floor.typed() == [Drop(3), Begin(4, answer=True), Commit(4)]
+    assert floor.typed() == [Drop(3), Forget(), Begin(4, answer=True), Commit(4)]
     assert floor.user is User.SILENT
+
+
+def test_text_replaces_speech_that_still_goes_on_or_waits_for_its_transcript() -> None:
+    floor = TurnTaking()
+    floor.speech_started()
+    assert floor.typed() == [Forget(), Begin(1, answer=True), Commit(1)]
+    assert floor.user is User.SILENT
+    floor.reply_ended()
+    floor.speech_started()
+    floor.speech_paused()
+    floor.speech_ended()
+    assert floor.typed() == [Drop(2), Forget(), Begin(3, answer=True), Commit(3)]
 
 
 def test_an_illegal_event_names_state_and_event() -> None:
@@ -192,6 +205,8 @@ def test_any_story_keeps_the_rules(events: list[str]) -> None:
         feed(event)
         assert len(alive) <= 1
         assert (floor.agent is Agent.HELD) == held
+        both = (floor.user is User.SPEAKING, floor.agent is Agent.SPEAKING)
+        assert both != (True, True), "the agent talks over the user"
 
     # After any story it can still take a turn.
     for event in ("pause", "words", "end", "reply_end", "start", "pause", "words", "end"):

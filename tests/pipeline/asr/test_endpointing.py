@@ -59,6 +59,13 @@ def test_endless_speech_is_ended() -> None:
     assert 3.0 <= marks[1][1] <= 3.0 + 2 * WINDOW
 
 
+def test_an_endless_talker_gets_an_end_and_begins_anew_only_after_a_pause() -> None:
+    settings = EndpointingSettings(max_utterance=3.0)
+    marks = run((0.9, 9.6), (0.0, 0.32), (0.9, 0.64), (0.0, 1.0), settings=settings)
+    assert [mark for mark, _ in marks] == [Mark.ONSET, Mark.END, Mark.ONSET, Mark.PAUSE, Mark.END]
+    assert marks[2][1] > 9.9
+
+
 @given(st.lists(st.floats(0, 1), max_size=400))
 def test_marks_come_in_an_order_that_turn_taking_allows(probabilities: list[float]) -> None:
     endpointing = Endpointing(EndpointingSettings(max_utterance=3.0))

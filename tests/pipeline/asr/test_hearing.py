@@ -131,6 +131,15 @@ async def test_a_closed_utterance_is_not_heard_again(transcriber: WhisperTranscr
     assert word_error_rate([("Is it going to rain this afternoon?", transcript.text)]) <= 0.2
 
 
+def test_what_is_kept_of_an_utterance_is_bounded() -> None:
+    ear = Ear(VoiceActivity(load_model()), EndpointingSettings(max_utterance=3.0))
+    babble = np.concatenate([spoken("What is the capital of France and where does it lie?")] * 5)
+    heard = hear(np.concatenate((silence(0.5), babble, silence(1.0))), ear)
+    pauses = [hearing for hearing in heard if isinstance(hearing, SpeechPause)]
+    assert pauses
+    assert max(len(pause.utterance.samples) for pause in pauses) <= 4.1 * 16_000
+
+
 def test_a_muted_microphone_ends_the_utterance() -> None:
     ear = Ear(VoiceActivity(load_model()), EndpointingSettings())
     hear(np.concatenate((silence(0.5), spoken("What is the")[:48_000])), ear)

@@ -1,3 +1,4 @@
+import itertools
 from collections.abc import Sequence
 from hashlib import sha256
 
@@ -227,3 +228,17 @@ async def test_template_markers_from_outside_are_broken_up(marker: str) -> None:
 
 async def test_half_a_surrogate_pair_is_not_the_end() -> None:
     assert (await builder().build("hi \ud83d")).messages[-1].text == "hi ?"
+
+
+async def test_roles_alternate_also_after_a_reply_that_nobody_heard() -> None:
+    history = [
+        Message(Role.USER, "First."),
+        Message(Role.ASSISTANT, "One."),
+        Message(Role.USER, "Second, and the engine died."),
+        Message(Role.USER, "Third, cut off."),
+    ]
+    budget = TokenBudget(1000, max_output=40)
+    prompt = await PromptBuilder(EstimatedTokenCounter(), budget, INSTRUCTIONS).build("Fourth.", history)
+    roles = [message.role for message in prompt.messages]
+    assert all(earlier is not later for earlier, later in itertools.pairwise(roles))
+    assert prompt.messages[-1].text == "Second, and the engine died.\nThird, cut off.\nFourth."

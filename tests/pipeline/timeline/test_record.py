@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from pipeline.clock import VirtualClock
-from pipeline.events import Prompt, PromptSection, Span, Stage, TurnTrace, Usage
+from pipeline.events import Prompt, PromptSection, Span, Stage, TurnInput, TurnTrace, Usage
 from pipeline.timeline.record import TurnRecords, empty_record, stage_shares
 
 FIELDS = {
@@ -18,7 +18,7 @@ FIELDS = {
 
 
 def trace(**changes: Any) -> TurnTrace:
-    made = TurnTrace("t1", "s1", "voice", started_at=9.0, speech_end=10.0, committed_revision=2)
+    made = TurnTrace("t1", "s1", TurnInput.VOICE, started_at=9.0, speech_end=10.0, committed_revision=2)
     made.spans = [
         Span(Stage.ASR, 10.2, 10.3, 1),  # of a revision that was dropped
         Span(Stage.ENDPOINTING, 10.0, 10.5, 2),
@@ -40,6 +40,8 @@ def test_a_record_has_every_field_and_no_other() -> None:
     record = TurnRecords(VirtualClock(5.0), {"pattern": "colocated"})(trace())
     assert set(record) == FIELDS
     assert set(empty_record()) == FIELDS
+    assert set(record["route"]) == {"pattern", "dialect", "contract", "fallback_from", "kv_bytes", "kv_ms"}
+    assert record["retries"] is None, "nobody counts them"
 
 
 def test_shares_add_up_to_the_wait_and_hidden_work_costs_nothing() -> None:
@@ -63,7 +65,7 @@ def test_a_turn_without_sound_has_no_shares_but_keeps_its_spans() -> None:
 
 def test_what_is_not_known_is_null() -> None:
     record = TurnRecords(VirtualClock(), {})(
-        TurnTrace("t1", "s1", "voice", started_at=1.0, failed="asr_failed", ended_at=2.0)
+        TurnTrace("t1", "s1", TurnInput.VOICE, started_at=1.0, failed="asr_failed", ended_at=2.0)
     )
     for name in (
         "first_token_ms",

@@ -148,6 +148,22 @@ async def test_a_reply_far_ahead_waits(playout: Playout) -> None:
 async def test_a_stopped_reply_takes_what_still_comes_and_drops_it(playout: Playout) -> None:
     reply = Reply()
     reply.stop()
+    assert await reply.add(chunk("late", 0.1)) is None
+    assert reply.duration == 0
+
+
+async def test_a_reply_stopped_while_a_clause_waits_for_room_drops_the_clause() -> None:
+    reply = Reply()
+    await reply.add(chunk("long", MAX_AHEAD + 1))
+    adding = asyncio.create_task(reply.add(chunk("more", 1.0)))
+    await asyncio.sleep(0)
+    reply.stop()
+    assert await adding is None
+
+
+async def test_a_complete_reply_takes_no_more() -> None:
+    reply = Reply()
+    reply.complete()
     with pytest.raises(ValueError, match="complete"):
         await reply.add(chunk("late", 0.1))
 

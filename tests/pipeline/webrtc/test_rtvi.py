@@ -55,6 +55,11 @@ def test_what_is_refused_says_what_was_expected(text: str | bytes, complaint: st
         rtvi.parse(text)
 
 
+def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
+    text = '{"id":"\\ud83d","label":"rtvi-ai","type":"send-text","data":{"content":"hi \\ud83d"}}'
+    assert rtvi.parse(text) == rtvi.SendText("?", "hi ?")
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=10),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),

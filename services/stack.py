@@ -2,7 +2,8 @@
 
 Threads, on two cores: one for recognition (ctranslate2 uses `asr.threads` of its own), one for
 synthesis, one for drawing, one for ranking evidence (a picture must not wait for it), two for encoding
-(the loop's default executor: aiortc encodes there), and the engine in a process of its own. Voice activity runs on the loop (docs/decisions).
+(the loop's default executor: aiortc encodes there), and the engine in a process of its own. Voice
+activity runs on the loop (docs/decisions).
 """
 
 import asyncio

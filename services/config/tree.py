@@ -138,7 +138,7 @@ class Vad(Section):
 
 class TurnTaking(Section):
     vad: Vad = Vad()
-    pause_ms: Milliseconds = 200
+    pause_ms: Milliseconds = 130
     endpoint_ms: Milliseconds = 500
     max_utterance_s: Seconds = 30.0
 

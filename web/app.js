@@ -184,20 +184,20 @@ class DemoPage {
     this.#microphone = null;
   }
 
-  #onState({ state, previous, problem }) {
+  #onState({ state, previous, problem, resumed }) {
     this.#attempt = null;
     this.#mood = "idle";
-    if (state === ClientState.READY) this.#onReady(previous);
+    if (state === ClientState.READY) this.#onReady(previous, resumed);
     if (state === ClientState.RECONNECTING) this.#onLost();
     if (this.#isDown()) this.#onDown(state, previous);
     if (problem && state === ClientState.FAILED) this.#report(problem);
     this.#refresh();
   }
 
-  #onReady(previous) {
+  #onReady(previous, resumed) {
     this.#stage.hideNotice();
     if (previous === ClientState.RECONNECTING) {
-      this.#transcript.addNote("Reconnected. A new conversation begins.");
+      this.#transcript.addNote(resumed ? "Reconnected." : "Reconnected. A new conversation begins.");
     }
     this.#announce(this.#microphone ? "Connected. You can speak, or type." : "Connected. You can type.");
     const text = this.#unsent;

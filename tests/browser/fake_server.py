@@ -142,7 +142,8 @@ class FakeSession:
 
 
 class FakeServer:
-    """Serves the page and answers offers. `refusal` (status, code) turns the next offers away."""
+    """Serves the page and answers offers. `refusal` (status, code) turns the next offers away;
+    `remembers` says whether a call whose connection was lost can go on."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -154,6 +155,7 @@ class FakeServer:
             "greeting": "Hello.",
         }
         self.refusal: tuple[int, str] | None = None
+        self.remembers = True
         self.offers = 0
         self._sessions: dict[str, FakeSession] = {}
         self._waiting: asyncio.Queue[FakeSession] = asyncio.Queue()
@@ -192,6 +194,8 @@ class FakeServer:
             return JSONResponse({"error": {"code": code, "message": "as the test says"}}, status)
         body = await request.json()
         session = FakeSession()
+        if self.remembers and body.get("restart_pc") and body["pc_id"] in self._sessions:
+            session.id = body["pc_id"]
         self._sessions[session.id] = session
         answer = await session.answer(RTCSessionDescription(body["sdp"], body["type"]))
         self._waiting.put_nowait(session)

@@ -33,6 +33,7 @@ REPLY_TIMEOUT_MS = 60_000
 
 KEEP_MESSAGES = """
   window.received = [];
+  window.records = () => received.flatMap(({ data }) => data?.type === "visavis.turn" ? [data.record] : []);
   const make = RTCPeerConnection.prototype.createDataChannel;
   RTCPeerConnection.prototype.createDataChannel = function (...options) {
     const channel = make.apply(this, options);
@@ -41,6 +42,26 @@ KEEP_MESSAGES = """
   };
 """
 
+
+LOSE_CONNECTIONS = """
+  // A path that died in silence: nobody on the other side hears of the end either.
+  const links = [];
+  const Connection = RTCPeerConnection;
+  window.RTCPeerConnection = class extends Connection {
+    #lost = false;
+    constructor(...options) { super(...options); links.push(this); }
+    get connectionState() { return this.#lost ? "failed" : super.connectionState; }
+    close() { if (!this.#lost) super.close(); }
+    lose() { this.#lost = true; this.dispatchEvent(new Event("connectionstatechange")); }
+  };
+  const createDataChannel = Connection.prototype.createDataChannel;
+  Connection.prototype.createDataChannel = function (...options) {
+    const channel = createDataChannel.apply(this, options);
+    channel.close = () => {};
+    return channel;
+  };
+  window.loseConnection = () => links.at(-1).lose();
+"""
 
 CUES = "Array.from(document.querySelector('video').textTracks[0].cues, (cue) => cue.text)"
 
@@ -163,6 +184,24 @@ async def connect_stock_client(page: Page, served: Served, stock_client: Path) -
 
 def turns_over(count: int) -> str:
     return f"heard.server.filter(({{ type }}) => type === 'visavis.turn').length >= {count}"
+
+
+async def test_a_lost_connection_keeps_its_seat_and_its_conversation(launch: Launch, chromium: Path) -> None:
+    page = await (await launch()).new_page()
+    await page.add_init_script(KEEP_MESSAGES + LOSE_CONNECTIONS)
+    with serving({"server.max_sessions": 1}) as served:
+        await page.goto(served.url)
+        await page.get_by_label("Message to Vis").fill(QUESTIONS[0])
+        await page.keyboard.press("Enter")
+        await until(page, "records().length >= 1", timeout=60)
+        await page.evaluate("loseConnection()")
+        await expect(page.get_by_role("listitem").filter(has_text="Reconnected")).to_have_text("Reconnected.")
+        await expect(page.locator("#state-label")).not_to_have_text("Reconnecting")
+        await page.get_by_label("Message to Vis").fill(QUESTIONS[1])
+        await page.keyboard.press("Enter")
+        await until(page, "records().length >= 2", timeout=60)
+        records = await page.evaluate("records()")
+    assert len({record["session_id"] for record in records}) == 1
 
 
 async def test_a_typed_question_and_a_killed_server(launch: Launch) -> None:

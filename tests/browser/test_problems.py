@@ -153,7 +153,14 @@ async def test_no_webrtc(open_page: Open, server: FakeServer) -> None:
     await expect_notice(page, "This browser cannot hold a call")
 
 
-async def test_a_lost_connection_is_made_again(open_page: Open, server: FakeServer) -> None:
+@pytest.mark.parametrize(
+    ("remembers", "told"),
+    [(True, "Reconnected."), (False, "Reconnected. A new conversation begins.")],
+)
+async def test_a_lost_connection_is_made_again(
+    open_page: Open, server: FakeServer, remembers: bool, told: str
+) -> None:
+    server.remembers = remembers
     page = await open_page(server.url)
     await start(page)
     first = await server.session()
@@ -162,7 +169,7 @@ async def test_a_lost_connection_is_made_again(open_page: Open, server: FakeServ
     await first.close()
     second = await server.session()
     await expect_ready(page)
-    await expect(page.get_by_role("listitem").nth(1)).to_have_text("Reconnected. A new conversation begins.")
+    await expect(page.get_by_role("listitem").nth(1)).to_have_text(told)
     second.say("Hello again.")
     await expect(page.get_by_role("listitem").nth(2)).to_have_text("VisHello again.")
 
@@ -218,6 +225,7 @@ async def test_an_error_that_is_not_fatal_is_noted(open_page: Open, server: Fake
     await start(page)
     session = await server.session()
     session.send("error", {"error": "no route to 10.0.0.7", "code": "llm_failed", "fatal": False})
+    session.send("error", {"error": "nothing to say", "code": "reply_empty", "fatal": False})
     session.send("error", {"error": "That message is too long.", "code": "text_too_long", "fatal": False})
     await expect(page.get_by_role("listitem")).to_have_text(["That message is too long."])
     await expect_ready(page)

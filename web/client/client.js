@@ -16,7 +16,8 @@ const RECONNECT_DELAYS_MS = Object.freeze([250, 1000, 2000, 4000, 8000]);
 
 /**
  * Events:
- * - `statechange`, detail {state, previous, problem: Problem|null}
+ * - `statechange`, detail {state, previous, problem: Problem|null, resumed: boolean}: `resumed` when the
+ *   same conversation goes on behind a new connection
  * - `reconnecting`, detail {attempt, of}: before each attempt
  * - `stream`, detail MediaStream: the avatar's sound and picture, anew after each reconnect
  * - `message`, detail {type, data}: every RTVI message from the server
@@ -26,6 +27,8 @@ export class VisavisClient extends EventTarget {
   #delays;
   #state = ClientState.IDLE;
   #link = null;
+  /** The server's id of the call; it outlives its connections. */
+  #callId = null;
   #effort = null;
   #microphone = null;
   #muted = false;
@@ -76,6 +79,7 @@ export class VisavisClient extends EventTarget {
   async connect(microphone = null) {
     this.#go(ClientEvent.CONNECT);
     this.#microphone = microphone;
+    this.#callId = null;
     const effort = this.#begin();
     try {
       await this.#open(effort.signal);
@@ -117,6 +121,7 @@ export class VisavisClient extends EventTarget {
       iceServers,
       microphone: this.#microphone,
       about: LIBRARY,
+      continues: this.#callId,
     });
     this.#link = link;
     link.addEventListener("message", ({ detail }) => this.#emit("message", detail));
@@ -133,6 +138,7 @@ export class VisavisClient extends EventTarget {
       this.#link = null;
       throw error;
     } finally {
+      this.#callId = link.peerId ?? this.#callId;
       clearTimeout(timer);
       signal.removeEventListener("abort", abort);
     }
@@ -149,27 +155,39 @@ export class VisavisClient extends EventTarget {
     }
   }
 
-  /** Tries again with fresh sessions; a server cannot take up where a lost one ended. */
+  /** Tries to go on with the call; a server that no longer has it begins a new one. */
   async #recover(problem) {
     this.#go(ClientEvent.LOSE, problem);
     const effort = this.#begin();
+    const lost = this.#callId;
     let last = problem;
     for (const [index, delay] of this.#delays.entries()) {
       try {
         this.#emit("reconnecting", { attempt: index + 1, of: this.#delays.length });
         await pause(delay, effort.signal);
-        await this.#open(effort.signal);
+        await this.#reopen(effort.signal);
       } catch (error) {
         if (effort.signal.aborted) return;
         last = asProblem(error);
         continue;
       }
-      this.#go(ClientEvent.ESTABLISHED);
+      this.#go(ClientEvent.ESTABLISHED, null, { resumed: this.#callId === lost });
       return;
     }
     // What the server says of itself tells a person more than that the connection was lost.
     const told = [ProblemCode.SERVER_FULL, ProblemCode.ENGINE_DOWN].includes(last.code);
     this.#go(ClientEvent.FAIL, told ? last : problem);
+  }
+
+  async #reopen(signal) {
+    try {
+      await this.#open(signal);
+    } catch (error) {
+      // A call that ends at this moment is refused, and so is any by a server that cannot restart one.
+      if (signal.aborted || this.#callId === null || error.code !== ProblemCode.SERVER_ERROR) throw error;
+      this.#callId = null;
+      await this.#open(signal);
+    }
   }
 
   #begin() {
@@ -189,10 +207,10 @@ export class VisavisClient extends EventTarget {
     this.#link?.sendMicrophoneStatus(this.#microphone !== null && !this.#muted);
   }
 
-  #go(event, problem = null) {
+  #go(event, problem = null, { resumed = false } = {}) {
     const previous = this.#state;
     this.#state = next(previous, event);
-    this.#emit("statechange", { state: this.#state, previous, problem });
+    this.#emit("statechange", { state: this.#state, previous, problem, resumed });
   }
 
   #emit(type, detail) {

@@ -19,6 +19,7 @@ export class PeerLink extends EventTarget {
   #about;
   #pc;
   #channel;
+  #continues;
   #peerId = null;
   #candidates = [];
   #timers = { candidates: null, ping: null, grace: null };
@@ -27,12 +28,14 @@ export class PeerLink extends EventTarget {
 
   /**
    * @param {{signalling: import("./signalling.js").Signalling, iceServers: RTCIceServer[],
-   *   microphone: MediaStreamTrack|null, about: object}} parts
+   *   microphone: MediaStreamTrack|null, about: object, continues?: string|null}} parts `continues` is
+   *   the id of the call whose connection this one takes the place of
    */
-  constructor({ signalling, iceServers, microphone, about }) {
+  constructor({ signalling, iceServers, microphone, about, continues = null }) {
     super();
     this.#signalling = signalling;
     this.#about = about;
+    this.#continues = continues;
     this.#pc = new RTCPeerConnection({ iceServers });
     // Audio is offered both ways even without a microphone: one can be switched on later by
     // replaceTrack, without another round of negotiation.
@@ -44,6 +47,11 @@ export class PeerLink extends EventTarget {
     this.#channel.addEventListener("open", () => this.#greet());
     this.#channel.addEventListener("message", ({ data }) => this.#receive(data));
     this.#channel.addEventListener("close", () => this.#lose("the data channel closed"));
+  }
+
+  /** The id that the server answered with; null before. */
+  get peerId() {
+    return this.#peerId;
   }
 
   /**
@@ -94,7 +102,9 @@ export class PeerLink extends EventTarget {
   async #negotiate() {
     const { signal } = this.#lifetime;
     await this.#pc.setLocalDescription();
-    const { answer, peerId } = await this.#signalling.offer(this.#pc.localDescription, this.#peerId, signal);
+    // Only the first offer is for another connection than the server knows of.
+    const call = this.#peerId === null ? { peerId: this.#continues, restart: true } : { peerId: this.#peerId };
+    const { answer, peerId } = await this.#signalling.offer(this.#pc.localDescription, call, signal);
     this.#peerId = peerId;
     await this.#pc.setRemoteDescription(answer).catch((cause) => {
       throw new Problem(ProblemCode.SERVER_ERROR, `the answer does not fit the offer: ${cause.message}`, { cause });

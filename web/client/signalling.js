@@ -27,12 +27,14 @@ export class Signalling {
 
   /**
    * @param {RTCSessionDescriptionInit} offer
-   * @param {string|null} peerId the answer's id of the connection being renegotiated, else null
+   * @param {{peerId?: string|null, restart?: boolean}} [call] the id that an earlier answer gave the
+   *   call, to renegotiate its connection or, with `restart`, to go on with it behind a new one. A
+   *   server that no longer has it opens a new call, under another id.
    * @returns {Promise<{answer: RTCSessionDescriptionInit, peerId: string}>}
    * @throws {Problem}
    */
-  async offer(offer, peerId = null, signal = undefined) {
-    const body = { sdp: offer.sdp, type: offer.type, ...(peerId && { pc_id: peerId, restart_pc: false }) };
+  async offer(offer, { peerId = null, restart = false } = {}, signal = undefined) {
+    const body = { sdp: offer.sdp, type: offer.type, ...(peerId && { pc_id: peerId, restart_pc: restart }) };
     const { sdp, type, pc_id } = await this.#json("api/offer", this.#request("POST", body, signal));
     return { answer: { sdp, type }, peerId: pc_id };
   }

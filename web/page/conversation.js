@@ -1,6 +1,6 @@
 /** Takes the server's messages to the views: who said what, what is being spoken, the mood. */
 
-const STAGE_FAILURES = Object.freeze(["stage_failed", "asr_failed", "llm_failed", "tts_failed"]);
+const STAGE_FAILURES = Object.freeze(["stage_failed", "asr_failed", "llm_failed", "reply_empty", "tts_failed"]);
 
 /** Events: `mood`, detail what the server says the avatar does. */
 export class Conversation extends EventTarget {

@@ -54,7 +54,7 @@ const NOTICES = Object.freeze({
   },
   [ProblemCode.SERVER_ERROR]: {
     title: "The call could not start",
-    text: "The server does not accept what this page sent it. Its log says more.",
+    text: "The server could not do what this page asked for. Its log says more.",
     actions: [RETRY],
   },
   [ProblemCode.SESSION_ENDED]: {

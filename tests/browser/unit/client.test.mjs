@@ -86,12 +86,19 @@ class FakeConnection extends EventTarget {
 
 let offers;
 let refusal;
+/** What each offer said of the call it is for, "p1 restart" or "new". */
+let asked;
+/** Whether the server still has a call that is to go on; null when it refuses to say. */
+let remembers;
 
-async function fetch(url) {
+async function fetch(url, request) {
   if (String(url).endsWith("/api/config")) return Response.json({ ice_servers: [] });
   offers += 1;
+  const { pc_id: id, restart_pc: restart } = JSON.parse(request.body);
+  asked.push(id ? `${id} ${restart ? "restart" : "renegotiate"}` : "new");
   if (refusal) return Response.json({ error: { code: refusal } }, { status: 503 });
-  return Response.json({ type: "answer", sdp: "v=0", pc_id: `p${offers}` });
+  if (id && remembers === null) return Response.json({ error: { code: "bad_offer" } }, { status: 400 });
+  return Response.json({ type: "answer", sdp: "v=0", pc_id: id && remembers ? id : `p${offers}` });
 }
 
 beforeEach(() => {
@@ -101,6 +108,8 @@ beforeEach(() => {
   FakeConnection.answering = true;
   offers = 0;
   refusal = null;
+  asked = [];
+  remembers = true;
 });
 
 function newClient() {
@@ -130,7 +139,7 @@ test("a session: offer, client-ready, bot-ready", async () => {
   assert.equal(FakeConnection.last.connectionState, "closed");
 });
 
-test("a lost connection is made again with a new session and the same microphone", async () => {
+test("a lost connection is made again for the same call and the same microphone", async () => {
   const client = newClient();
   const track = { enabled: true };
   await client.connect(track);
@@ -138,10 +147,48 @@ test("a lost connection is made again with a new session and the same microphone
   const ready = reaches(client, ClientState.READY);
   FakeConnection.last.fail();
   assert.equal(client.state, ClientState.RECONNECTING);
-  await ready;
+  assert.equal((await ready).resumed, true);
+  assert.deepEqual(asked, ["new", "p1 restart"]);
   assert.equal(FakeConnection.made.length, 2);
   assert.equal(FakeConnection.last.transceivers[0].sender.track, track);
   assert.equal(JSON.parse(FakeConnection.last.channel.sent.at(-1)).message.enabled, false);
+  client.disconnect();
+});
+
+for (const [memory, offered] of [
+  [false, ["new", "p1 restart"]],
+  [null, ["new", "p1 restart", "new"]],
+]) {
+  test(`a server that ${memory === null ? "refuses" : "forgot"} the call begins a new one`, async () => {
+    const client = newClient();
+    await client.connect();
+    remembers = memory;
+    const ready = reaches(client, ClientState.READY);
+    FakeConnection.last.fail();
+    assert.equal((await ready).resumed, false);
+    assert.deepEqual(asked, offered);
+    client.disconnect();
+  });
+}
+
+test("a call after a call is a new one", async () => {
+  const client = newClient();
+  await client.connect();
+  client.disconnect();
+  await client.connect();
+  assert.deepEqual(asked, ["new", "new"]);
+  client.disconnect();
+});
+
+test("a call that went on is renegotiated as itself", async () => {
+  const client = newClient();
+  await client.connect();
+  const ready = reaches(client, ClientState.READY);
+  FakeConnection.last.fail();
+  await ready;
+  FakeConnection.last.channel.deliver({ type: "signalling", message: { type: "renegotiate" } });
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.equal(asked.at(-1), "p1 renegotiate");
   client.disconnect();
 });
 

@@ -30,8 +30,14 @@ test("an offer is posted below the page's address and answered", async () => {
 
 test("an offer for a connection that exists names it", async () => {
   const requests = [];
-  await signalling(answering(200, { pc_id: "p1" }, requests)).offer(OFFER, "p1");
+  await signalling(answering(200, { pc_id: "p1" }, requests)).offer(OFFER, { peerId: "p1" });
   assert.deepEqual(JSON.parse(requests[0].body), { sdp: "v=0", type: "offer", pc_id: "p1", restart_pc: false });
+});
+
+test("an offer that continues a call says so", async () => {
+  const requests = [];
+  await signalling(answering(200, { pc_id: "p1" }, requests)).offer(OFFER, { peerId: "p1", restart: true });
+  assert.deepEqual(JSON.parse(requests[0].body), { sdp: "v=0", type: "offer", pc_id: "p1", restart_pc: true });
 });
 
 test("candidates are patched in the field names of Pipecat", async () => {
@@ -78,5 +84,5 @@ test("whoever aborts gets their own reason back", async () => {
     abort.abort(new Error("hung up"));
     throw signal.reason;
   };
-  await assert.rejects(signalling(fetch).offer(OFFER, null, abort.signal), /hung up/);
+  await assert.rejects(signalling(fetch).offer(OFFER, {}, abort.signal), /hung up/);
 });

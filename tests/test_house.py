@@ -82,6 +82,29 @@ def test_the_import_contracts_hold() -> None:
     assert " 0 broken" in done.stdout
 
 
+def test_no_module_escapes_the_import_contracts() -> None:
+    modules = {
+        ".".join(("pipeline", Path(name).parts[1].removesuffix(".py")))
+        for name in tracked()
+        if name.startswith("pipeline/") and name != "pipeline/__init__.py"
+    }
+    contracts = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]["contracts"]
+    (stages,) = (set(each["modules"]) for each in contracts if each["type"] == "independence")
+    below = {
+        tuple(each["forbidden_modules"]): set(each["source_modules"])
+        for each in contracts
+        if "source_modules" in each
+    }
+    assert modules - below[("pipeline.session",)] == {"pipeline.session"}
+    assert modules - stages - below[("pipeline.timeline",)] == set()
+
+
+def test_files_that_the_project_file_names_exist() -> None:
+    named = re.findall(r"\b(?:pipeline|services|web|tests)/[\w/.-]+", text_of("pyproject.toml"))
+    assert named
+    assert [name for name in named if not (REPOSITORY / name).exists()] == []
+
+
 # ── what is installed is pinned ────────────────────────────────────────────────────────────────
 
 

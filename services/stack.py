@@ -26,6 +26,7 @@ from pipeline.asr.voice_activity import VoiceActivity
 from pipeline.asr.whisper import WhisperSettings, WhisperTranscriber
 from pipeline.clock import Clock
 from pipeline.dialogue import Stages
+from pipeline.errors import ConfigError
 from pipeline.events import EvidenceSource, SpeechChunk
 from pipeline.llm.client import Timeouts
 from pipeline.llm.instructions import Instructions
@@ -37,6 +38,7 @@ from pipeline.llm.tokens import TokenCounter
 from pipeline.render.drawn_face import DrawnFace
 from pipeline.render.performance import Performance
 from pipeline.session import SessionSettings
+from pipeline.tts.language import find_language
 from pipeline.tts.piper import PiperSettings, PiperSynthesizer, open_voice
 from pipeline.tts.voice_files import find_voice, with_alignments
 from pipeline.webrtc.peer import IceServer
@@ -134,6 +136,7 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
     models in the cache folder, which takes some seconds and says so.
     """
     cache = config.server.cache_folder
+    _check_language(config)
     cv2.setNumThreads(1)  # one drawing thread is all there is; OpenCV would start one for each core
     async with AsyncExitStack() as scope:
         asr, tts, render, ranking, encode = (
@@ -182,6 +185,13 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
         )
         await stack.check()
         yield stack
+
+
+def _check_language(config: Config) -> None:
+    try:
+        find_language(config.asr.language)  # replies are cut into clauses by its rules
+    except ConfigError as error:
+        raise ConfigError(f"asr.language: {error}") from error
 
 
 async def _start_engine(

@@ -7,10 +7,19 @@ from pathlib import Path
 import pytest
 
 from pipeline.clock import MonotonicClock
+from pipeline.errors import ConfigError
 from services.config import load
 from services.stack import open_stack
 
 pytestmark = pytest.mark.models
+
+
+async def test_a_language_without_rules_is_told_before_anything_is_loaded() -> None:
+    told: list[str] = []
+    with pytest.raises(ConfigError, match=r"asr\.language.*'de'"):
+        async with open_stack(load(None, {"asr.language": "de"}), MonotonicClock(), told.append):
+            pass
+    assert told == []
 
 
 async def test_pictures_do_not_wait_for_the_ranking_of_evidence(tmp_path: Path) -> None:

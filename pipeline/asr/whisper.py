@@ -21,7 +21,7 @@ from faster_whisper.audio import pad_or_trim
 from faster_whisper.tokenizer import Tokenizer
 from faster_whisper.transcribe import get_suppressed_tokens
 
-from pipeline.asr.guards import TranscriptGuards, compression_ratio, without_loop
+from pipeline.asr.guards import TranscriptGuards, compression_ratio, too_many_words, without_loop
 from pipeline.errors import MissingModelError, TranscriptionError
 from pipeline.events import HEARING_RATE, Samples, Transcript
 
@@ -104,7 +104,7 @@ class WhisperTranscriber:
         window = seconds + self._settings.margin
         if seconds <= self._settings.max_short_speech and window < _WINDOW_SECONDS:
             transcript = self._decode(features, window, seconds)
-            if (transcript.compression_ratio or 0.0) <= self._settings.guards.max_compression_ratio:
+            if not self._loops(transcript, seconds):
                 return transcript
         return self._decode(features, _WINDOW_SECONDS, seconds)
 
@@ -141,6 +141,11 @@ class WhisperTranscriber:
             compression_ratio=ratio,
             rejected=rejected,
         )
+
+    def _loops(self, transcript: Transcript, seconds: float) -> bool:
+        ratio = transcript.compression_ratio or 0.0
+        limit = self._settings.guards.max_compression_ratio
+        return ratio > limit or too_many_words(transcript.text, seconds)
 
     def _spoken(self, tokens: list[int], seconds: float) -> list[int]:
         """The text tokens of segments that start inside the speech; later ones are invented."""

@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.asr.guards import TranscriptGuards, compression_ratio, without_loop
+from pipeline.asr.guards import TranscriptGuards, compression_ratio, too_many_words, without_loop
 
 CLEAR = {"no_speech_probability": 0.01, "mean_log_probability": -0.2, "compression_ratio": 0.9}
 
@@ -11,7 +11,7 @@ CLEAR = {"no_speech_probability": 0.01, "mean_log_probability": -0.2, "compressi
         ("Hello.", {}, None),
         ("...", {}, "no words"),
         ("Thank you.", {"no_speech_probability": 0.8}, "no-speech"),
-        ("Thank you.", {"mean_log_probability": -1.4}, "log probability"),
+        ("Thank you.", {"mean_log_probability": -1.6}, "log probability"),
         ("na " * 40, {"compression_ratio": 9.0}, "compression"),
     ],
 )
@@ -24,6 +24,12 @@ def test_compression_ratio_tells_a_loop() -> None:
     assert compression_ratio("What is the capital of France?") < 1
     assert compression_ratio("yes " * 60) > 2.4
     assert compression_ratio("") == 0
+
+
+def test_more_words_than_anybody_can_say() -> None:
+    assert too_many_words("Yes, yes. Yes. Yes. Yes. Yes. Yes.", 0.9)
+    assert not too_many_words("Yes, yes.", 0.5)
+    assert not too_many_words("I would like to book a table for four people next Friday.", 3.0)
 
 
 @pytest.mark.parametrize(

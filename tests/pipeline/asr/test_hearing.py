@@ -91,6 +91,15 @@ async def test_what_is_longer_than_the_short_window_is_read_whole(transcriber: W
     assert word_error_rate([(" ".join(text.split()[:50]), " ".join(heard[:50]))]) <= 0.15
 
 
+@pytest.mark.parametrize("word", ["Yes.", "No.", "Hello there.", "Who wrote Romeo and Juliet?"])
+async def test_short_answers_and_hard_names_are_heard(transcriber: WhisperTranscriber, word: str) -> None:
+    for speech in (spoken(word), espeak(word)):
+        heard = utterances(np.concatenate((silence(0.5), speech, silence(1.0))))
+        transcript = await transcriber.transcribe(heard[-1].samples)
+        assert transcript.text, transcript
+        assert len(transcript.text.split()) <= len(word.split()) + 1, transcript
+
+
 def _cough(rng: np.random.Generator) -> np.ndarray:
     burst = rng.standard_normal(2400) * np.exp(-np.arange(2400) / 500)
     return np.concatenate((np.zeros(4800), burst, np.zeros(800), burst * 0.6, np.zeros(8000))) * 0.4

@@ -9,58 +9,32 @@ import asyncio
 import logging
 import uuid
 from collections.abc import Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass
 
 from pipeline import turn_taking as floor
 from pipeline.answer import Answer
-from pipeline.asr.ear import Ear
 from pipeline.clock import Clock
 from pipeline.conversation import Conversation, Exchange
 from pipeline.errors import LanguageModelError, StageError, TranscriptionError
 from pipeline.events import (
-    Face,
     Hearing,
-    LanguageModel,
     Mood,
-    Performer,
-    PromptWriter,
     Span,
     SpeechChunk,
     SpeechEnd,
     SpeechOnset,
     SpeechPause,
     Stage,
-    Synthesizer,
-    Transcriber,
     TurnInput,
     TurnRecorder,
     TurnTrace,
     Utterance,
 )
+from pipeline.stages import Stages
 from pipeline.turn_taking import Agent, TurnTaking, User
 from pipeline.webrtc.announcer import Announcer
 from pipeline.webrtc.playout import HeardWord, Playout, Reply
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Stages:
-    """What a session is made of. Ear and performer keep a stream's memory and are its own."""
-
-    ear: Ear
-    transcriber: Transcriber
-    prompts: PromptWriter
-    language_model: LanguageModel
-    synthesizer: Synthesizer
-    performer: Performer
-    face: Face
-    render_executor: Executor
-    apology: SpeechChunk
-    greeting: SpeechChunk | None = None
-    language: str = "en"
-    """ISO 639 code of what is spoken."""
 
 
 class Dialogue:
@@ -91,6 +65,7 @@ class Dialogue:
         self._typed = ""
         self._current: Answer | None = None
         self._greeting: Answer | None = None
+        self._opened = False
         self._warming: asyncio.Task[None] | None = None
         self._spans_dropped: list[Span] = []
         self._cancels = 0
@@ -131,13 +106,25 @@ class Dialogue:
 
     def open(self) -> None:
         """The client is ready: warm the engine, and greet unless a turn is under way already."""
-        if self._warming is None:
-            self._warming = self._scope.create_task(self._warm())
+        if not self._opened:
+            self._opened = True
+            self._warm()
             self._greet()
 
-    async def _warm(self) -> None:
+    def _warm(self) -> None:
+        """Have the engine read what the next prompt begins with while nobody waits for it."""
+        self._stop_warming()
+        self._warming = self._scope.create_task(self._warm_engine())
+
+    def _stop_warming(self) -> None:
+        if self._warming is not None:
+            self._warming.cancel()
+            self._warming = None
+
+    async def _warm_engine(self) -> None:
         try:
-            await self._stages.language_model.warm(await self._stages.prompts.opening())
+            opening = await self._stages.prompts.opening(self._conversation.history())
+            await self._stages.language_model.warm(opening)
         except LanguageModelError as error:
             _log.info("session %s: the engine could not be warmed: %s", self._session_id, error)
 
@@ -161,8 +148,7 @@ class Dialogue:
             task.cancel()
             answer.abandon()
         self._answers.clear()
-        if self._warming is not None:
-            self._warming.cancel()
+        self._stop_warming()
         self.playout.stop()
 
     # ── what turn-taking decides ───────────────────────────────────────────────────────────────
@@ -190,6 +176,7 @@ class Dialogue:
         self._announcer.state(user=self._floor.user, agent=self._floor.agent, mood=self.mood())
 
     def _begin(self, begin: floor.Begin) -> None:
+        self._stop_warming()
         utterance, self._utterance = self._utterance, None
         if utterance is None:
             answer = self._new_answer(TurnInput.TEXT, self._clock.now())
@@ -265,6 +252,7 @@ class Dialogue:
         await answer.reply.done.wait()
         self._close_turn(answer)
         self._do(self._floor.reply_ended())
+        self._warm()
 
     async def _transcribe(self, answer: Answer, utterance: Utterance) -> bool:
         """Whether there is something to answer."""

@@ -165,8 +165,8 @@ class LanguageModel(Protocol):
 
 
 class PromptWriter(Protocol):
-    async def opening(self) -> Prompt:
-        """What every prompt of the conversation begins with."""
+    async def opening(self, history: Sequence[Message]) -> Prompt:
+        """What the next prompt of the conversation begins with."""
         ...
 
     async def write(self, history: Sequence[Message], turn: str) -> Prompt:

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from aiortc import RTCSessionDescription
 
 from pipeline.clock import Clock
-from pipeline.dialogue import Dialogue, Stages
+from pipeline.dialogue import Dialogue
 from pipeline.errors import BadMessageError, BadOfferError
 from pipeline.events import TurnRecorder
+from pipeline.stages import Stages
 from pipeline.webrtc import rtvi
 from pipeline.webrtc.announcer import Announcer
 from pipeline.webrtc.peer import IceServer, Peer

@@ -25,7 +25,6 @@ from pipeline.asr.guards import TranscriptGuards
 from pipeline.asr.voice_activity import VoiceActivity
 from pipeline.asr.whisper import WhisperSettings, WhisperTranscriber
 from pipeline.clock import Clock
-from pipeline.dialogue import Stages
 from pipeline.errors import ConfigError
 from pipeline.events import EvidenceSource, SpeechChunk
 from pipeline.llm.client import Timeouts
@@ -38,6 +37,7 @@ from pipeline.llm.tokens import TokenCounter
 from pipeline.render.drawn_face import DrawnFace
 from pipeline.render.performance import Performance
 from pipeline.session import SessionSettings
+from pipeline.stages import Stages
 from pipeline.tts.language import find_language
 from pipeline.tts.piper import PiperSettings, PiperSynthesizer, open_voice
 from pipeline.tts.voice_files import find_voice, with_alignments

@@ -17,9 +17,9 @@ class PromptWriter:
         self._tenant = tenant
         self._role = role
 
-    async def opening(self) -> Prompt:
-        """What every prompt of the conversation begins with. Raises ConfigError when it does not fit."""
-        return await self._builder.opening()
+    async def opening(self, history: Sequence[Message] = ()) -> Prompt:
+        """What the next prompt of the conversation begins with. Raises ConfigError when it does not fit."""
+        return await self._builder.opening(history)
 
     async def write(self, history: Sequence[Message], turn: str) -> Prompt:
         """The prompt for what the user just said. Raises LanguageModelError."""

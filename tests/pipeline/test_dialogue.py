@@ -12,7 +12,7 @@ import pytest
 
 from pipeline.asr.ear import Ear
 from pipeline.clock import VirtualClock
-from pipeline.dialogue import Dialogue, Stages
+from pipeline.dialogue import Dialogue
 from pipeline.errors import LanguageModelError, SynthesisError, TranscriptionError
 from pipeline.events import (
     WIRE_RATE,
@@ -32,6 +32,7 @@ from pipeline.events import (
     Utterance,
     Word,
 )
+from pipeline.stages import Stages
 from pipeline.webrtc.announcer import Announcer
 from pipeline.webrtc.playout import FRAME_SECONDS
 
@@ -69,8 +70,8 @@ class Models:
             raise TranscriptionError("the recogniser broke")
         return Transcript(self.hears.pop(0))
 
-    async def opening(self) -> Prompt:
-        return Prompt((), (), "opening", 80)
+    async def opening(self, history: Sequence[Message]) -> Prompt:
+        return Prompt((), (), f"opening of {len(history)}", 80)
 
     async def warm(self, prompt: Prompt) -> None:
         self.warmed.append(prompt.digest)
@@ -214,6 +215,7 @@ async def test_a_turn_from_words_to_silence() -> None:
         ]
         assert call.portrait.cued == []
         assert call.dialogue.mood() is Mood.IDLE
+        assert call.models.warmed == ["opening of 2"], "the next turn finds its history read"
 
 
 async def test_the_moods_of_a_turn() -> None:
@@ -454,7 +456,7 @@ async def test_the_greeting_is_no_turn_and_can_be_interrupted() -> None:
         call.dialogue.open()
         call.dialogue.open()
         await call.play(1)
-        assert call.models.warmed == ["opening"]
+        assert call.models.warmed == ["opening of 0"]
         assert call.texts("bot-tts-text") == ["Welcome."]
         assert call.turns == []
         call.speak()

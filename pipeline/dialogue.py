@@ -266,6 +266,8 @@ class Dialogue:
         answer.trace.user_text = transcript.text
         if transcript.text:
             self._announcer.transcript(transcript.text, final=False)
+        else:
+            _log.info("session %s: a sound was no speech: %s", self._session_id, transcript.rejected)
         self._do(self._floor.transcribed(answer.revision, has_words=bool(transcript.text)))
         return bool(transcript.text)
 

@@ -10,7 +10,9 @@ CLEAR = {"no_speech_probability": 0.01, "mean_log_probability": -0.2, "compressi
     [
         ("Hello.", {}, None),
         ("...", {}, "no words"),
-        ("Thank you.", {"no_speech_probability": 0.8}, "no-speech"),
+        ("Thank you.", {"no_speech_probability": 0.95}, "no-speech"),
+        ("Who wrote it?", {"no_speech_probability": 0.73, "mean_log_probability": -0.87}, None),
+        ("I'm here.", {"no_speech_probability": 0.73, "mean_log_probability": -1.3}, "log probability"),
         ("Thank you.", {"mean_log_probability": -1.6}, "log probability"),
         ("na " * 40, {"compression_ratio": 9.0}, "compression"),
     ],

@@ -37,6 +37,10 @@ from pipeline.webrtc.playout import HeardWord, Playout, Reply
 _log = logging.getLogger(__name__)
 
 
+_GREETING_DELAY = 0.3
+"""Seconds after the client is ready."""
+
+
 class Dialogue:
     """One conversation's turns. Its events come from `Session`; it plays to `playout`."""
 
@@ -66,6 +70,7 @@ class Dialogue:
         self._current: Answer | None = None
         self._greeting: Answer | None = None
         self._opened = False
+        self._greeter: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
         self._spans_dropped: list[Span] = []
         self._cancels = 0
@@ -109,7 +114,7 @@ class Dialogue:
         if not self._opened:
             self._opened = True
             self._warm()
-            self._greet()
+            self._greeter = self._scope.create_task(self._greet())
 
     def _warm(self) -> None:
         """Have the engine read what the next prompt begins with while nobody waits for it."""
@@ -128,14 +133,17 @@ class Dialogue:
         except LanguageModelError as error:
             _log.info("session %s: the engine could not be warmed: %s", self._session_id, error)
 
-    def _greet(self) -> None:
+    async def _greet(self) -> None:
+        # Who came with something to say says it first.
+        await self._clock.sleep_until(self._clock.now() + _GREETING_DELAY)
         greeting = self._stages.greeting
         busy = self._floor.agent is not Agent.IDLE or self._floor.user is not User.SILENT
         if greeting is None or busy:
             return
         self._do(self._floor.announced())
         self._greeting = answer = self._new_answer(TurnInput.TEXT, self._clock.now())
-        self._answers[answer.revision] = (answer, self._scope.create_task(self._say(answer, greeting)))
+        saying = self._scope.create_task(self._say(answer, greeting))
+        self._answers[answer.revision] = (answer, saying)
         self._hand_over(answer)
 
     def close(self) -> None:
@@ -149,6 +157,8 @@ class Dialogue:
             answer.abandon()
         self._answers.clear()
         self._stop_warming()
+        if self._greeter is not None:
+            self._greeter.cancel()
         self.playout.stop()
 
     # ── what turn-taking decides ───────────────────────────────────────────────────────────────

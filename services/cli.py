@@ -52,6 +52,11 @@ class _Command(click.Command):
                 raise
             bad_input = isinstance(error, ConfigError | BadInputError)
             raise (_Refused if bad_input else _Failed)(error) from error
+        except ModuleNotFoundError as error:
+            if debug:
+                raise
+            missing = MissingModelError(f"the Python package {error.name} is not installed")
+            raise _Failed(missing) from error
 
 
 class _Commands(click.Group):

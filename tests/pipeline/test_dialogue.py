@@ -455,12 +455,21 @@ async def test_the_greeting_is_no_turn_and_can_be_interrupted() -> None:
     async with calling() as call:
         call.dialogue.open()
         call.dialogue.open()
-        await call.play(1)
+        await call.play(1.4)
         assert call.models.warmed == ["opening of 0"]
         assert call.texts("bot-tts-text") == ["Welcome."]
         assert call.turns == []
         call.speak()
         await call.play(4)
+        assert len(call.turns) == 1
+
+
+async def test_who_comes_with_a_question_is_not_greeted() -> None:
+    async with calling() as call:
+        call.dialogue.open()
+        call.dialogue.typed("What time is it?")
+        await call.play(4)
+        assert "Welcome." not in call.texts("bot-tts-text")
         assert len(call.turns) == 1
 
 

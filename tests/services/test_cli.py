@@ -150,3 +150,14 @@ def test_doctor_prints_json_and_fails_on_wrong_settings(tmp_path: Path) -> None:
     assert findings[0]["subject"] == "settings"
     assert findings[0]["verdict"] == "fail"
     assert "access tokens" in findings[0]["detail"]
+
+
+def test_a_missing_python_package_is_named_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def run(config: Config, *, with_parent: bool = False) -> None:
+        raise ModuleNotFoundError("No module named 'piper'", name="piper")
+
+    monkeypatch.setitem(sys.modules, "services.gateway.serve", SimpleNamespace(run=run))
+    result = visavis("serve")
+    assert result.exit_code == 1
+    assert "the Python package piper is not installed" in result.output
+    assert "visavis doctor" in result.output

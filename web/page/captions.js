@@ -10,6 +10,7 @@ const LINGER_MS = 2500;
 /** The words now shown. Pages, not rolling lines: a word never moves once it stands. */
 export class CaptionPage {
   #words = [];
+  #ended = false;
 
   get words() {
     return this.#words;
@@ -21,9 +22,15 @@ export class CaptionPage {
 
   /** @returns {boolean} whether the word opened a new page */
   add(word) {
-    const fresh = this.#words.length === 0 || this.#isFull(word);
+    const fresh = this.#ended || this.#words.length === 0 || this.#isFull(word);
+    this.#ended = false;
     this.#words = fresh ? [word] : [...this.#words, word];
     return fresh;
+  }
+
+  /** The reply is over: its words stand, and the next word opens a page. */
+  end() {
+    this.#ended = true;
   }
 
   clear() {
@@ -73,6 +80,7 @@ export class Captions {
   /** The reply is over: the last words stay for a moment. */
   finish() {
     clearTimeout(this.#timer);
+    this.#page.end();
     this.#timer = setTimeout(() => this.clear(), LINGER_MS);
   }
 

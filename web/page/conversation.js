@@ -6,11 +6,14 @@ const STAGE_FAILURES = Object.freeze(["stage_failed", "asr_failed", "llm_failed"
 export class Conversation extends EventTarget {
   #transcript;
   #captions;
+  /** Whether a clause has begun to be spoken and was not said to be complete. */
+  #midClause = false;
   #handlers = new Map([
     ["user-transcription", (data) => this.#hearUser(data)],
-    ["bot-llm-started", () => this.#transcript.endReply()],
+    ["bot-llm-started", () => this.#beginReply()],
     ["bot-tts-text", (data) => this.#speakWord(data)],
-    ["bot-stopped-speaking", () => this.end()],
+    ["bot-output", (data) => this.#followClause(data)],
+    ["bot-stopped-speaking", () => this.#stopSpeaking()],
     ["error", (data) => this.#tellError(data)],
     ["server-message", (data) => this.#note(data)],
   ]);
@@ -39,6 +42,26 @@ export class Conversation extends EventTarget {
   end() {
     this.#transcript.endReply();
     this.#captions.finish();
+  }
+
+  #beginReply() {
+    this.#midClause = false;
+    this.#transcript.endReply();
+    this.#captions.clear();
+  }
+
+  #followClause({ spoken_status: status }) {
+    // Clauses are announced ahead, too: "new" says nothing of the one being spoken.
+    if (status !== "new") this.#midClause = status === "in-progress";
+  }
+
+  #stopSpeaking() {
+    this.end();
+    if (!this.#midClause) return;
+    // A greeting has no turn record to say that it was interrupted.
+    this.#midClause = false;
+    this.#transcript.markReply("interrupted");
+    this.#captions.clear();
   }
 
   #hearUser({ text, final }) {

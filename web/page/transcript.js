@@ -47,8 +47,9 @@ export class Transcript {
     if (this.#open.bot) this.#settle("bot", true);
   }
 
-  /** Says something about the reply that was heard last. */
+  /** Says something about the reply that was heard last, once. */
   markReply(word) {
+    if (this.#lastReply?.item.querySelector(".mark")) return;
     const mark = document.createElement("span");
     mark.className = "mark";
     mark.textContent = word;

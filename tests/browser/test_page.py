@@ -216,6 +216,23 @@ async def test_captions_can_be_hidden(open_page: Open, server: FakeServer) -> No
     await expect(page.locator("#captions")).to_be_hidden()
 
 
+@pytest.mark.parametrize(("width", "height"), [(360, 740), (400, 800)])
+async def test_a_phone_shows_the_whole_call_on_one_screen(
+    open_page: Open, server: FakeServer, width: int, height: int
+) -> None:
+    page = await open_page(server.url, viewport={"width": width, "height": height})
+    session = await call(page, server)
+    for turn in range(8):
+        session.hear(f"Where are you for the {turn}th time?")
+        session.say("Right here, with you.")
+        session.end_reply()
+    await expect(page.get_by_role("log").get_by_role("listitem")).to_have_count(16)
+    for shown in (page.locator("#frame"), page.get_by_label("Message to Vis")):
+        await expect(shown).to_be_in_viewport(ratio=1)
+    assert await page.evaluate("document.documentElement.scrollHeight") <= height
+    assert await page.locator("#log").evaluate("(log) => log.clientHeight") >= 96
+
+
 async def test_another_microphone_can_be_chosen(open_page: Open, server: FakeServer) -> None:
     page = await open_page(server.url)
     session = await call(page, server)

@@ -15,10 +15,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from packaging.requirements import Requirement
+from rich.console import Console
 
 from services.config import Config, load
 from services.doctor import Finding, Verdict, examine, machine, software, something_fails
-from services.doctor.finding import as_table
+from services.doctor.finding import as_table, summary
 from services.engine import model_file
 
 REPOSITORY = Path(__file__).parents[2]
@@ -65,11 +66,34 @@ def test_this_machine_is_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert len({finding.subject for finding in findings}) == len(findings)
 
 
+def shown(findings: list[Finding]) -> list[str]:
+    console = Console(width=80, markup=False)
+    with console.capture() as output:
+        console.print(as_table(findings))
+    return [line.strip() for line in output.get().splitlines()]
+
+
 def test_the_verdict_is_a_word_and_the_remedy_is_shown() -> None:
     findings = [Finding("port", Verdict.FAIL, "taken [by x]", "use another")]
-    columns = [list(column.cells) for column in as_table(findings).columns]
-    assert columns == [["fail"], ["port"], ["taken [by x]\n→ use another"]]
+    first, second, *_ = shown(findings)
+    assert first.split(maxsplit=2) == ["fail", "port", "taken [by x]"]
+    assert second == "→ use another"
     assert something_fails(findings)
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "line"),
+    [
+        ({"python": Verdict.OK}, "Ready."),
+        ({"python": Verdict.OK, "memory": Verdict.WARN}, "Ready, with 1 warning: memory."),
+        ({"voice": Verdict.FAIL, "cores": Verdict.WARN}, "1 problem: voice."),
+        ({"voice": Verdict.FAIL, "tls": Verdict.OK, "port": Verdict.FAIL}, "2 problems: voice, port."),
+    ],
+)
+def test_the_last_line_sums_up(verdicts: dict[str, Verdict], line: str) -> None:
+    findings = [Finding(subject, verdict, "x") for subject, verdict in verdicts.items()]
+    assert summary(findings) == line
+    assert shown(findings)[-1] == line
 
 
 # ── software ───────────────────────────────────────────────────────────────────────────────────

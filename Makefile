@@ -23,8 +23,12 @@ STOCK_MODULES := $(STOCK_CLIENT:package.json=node_modules/.package-lock.json)
 help:
 	@sed -n '/^# /s/^# //p; /^$$/q' Makefile
 
+# A stamp does not know that a package was uninstalled since; the doctor does.
 demo: install
-	@$(BIN)/visavis doctor
+	@$(BIN)/visavis doctor || { \
+	  echo "Installing the models once more, in case they are what is missing."; \
+	  rm -f $(VENV)/.models; $(MAKE) --no-print-directory install; $(BIN)/visavis doctor; \
+	}
 	@$(BIN)/visavis serve
 
 install: $(VENV)/.models

@@ -102,7 +102,8 @@ async def _forward(stream: asyncio.StreamReader, last_words: deque[str]) -> None
         for line in lines:
             text = line[:LONGEST_LINE].decode("utf-8", "replace")
             last_words.append(text)
-            logger.info("llama.cpp: %s", text)
+            # Several lines a request, some in the tone of errors about what is meant: not for INFO.
+            logger.debug("llama.cpp: %s", text)
 
 
 async def _end(process: Process) -> None:

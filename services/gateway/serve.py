@@ -27,13 +27,7 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
     standard error. Raises ConfigError when the port is taken or the certificate and key are no pair,
     and what `open_stack` raises.
     """
-    logging.basicConfig(
-        level=config.telemetry.log_level,
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
-    for chatty in ("httpx", "gguf", "aioice", "aiortc"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
+    _log_to_stderr(config.telemetry.log_level)
     _check_certificate(config.server.tls_cert, config.server.tls_key)
     offer_loopback()
     clock = MonotonicClock()
@@ -62,6 +56,17 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
             await serving
     if watched is not None:
         watched.close()
+
+
+def _log_to_stderr(level: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    # Here too: bm25s sets its own logger to DEBUG when it is imported, which is later than this.
+    handler.setLevel(level)
+    logging.basicConfig(
+        level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s", handlers=[handler]
+    )
+    for chatty in ("httpx", "gguf", "aioice", "aiortc"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 def _server(config: Config, sessions: Sessions) -> uvicorn.Server:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import click
 from rich.console import Console
@@ -41,9 +42,11 @@ async def run(
 ) -> int:
     """Speak each file as one turn; write reply.wav, captions.vtt, turns.json, with `video` reply.mp4.
 
-    Returns 0 when every question was answered, 1 when one was not. Raises BadAudioError before anything
-    is started, CallError, ServerStartError.
+    Returns 0 when every question was answered, 1 when one was not. Raises BadInputError before
+    anything is started, CallError, ServerStartError.
     """
+    if url is not None:
+        _check_url(url)
     console = Console(stderr=True, highlight=False)
     files = [speech_file.load(path) for path in audio]
     try:
@@ -76,6 +79,16 @@ async def run(
     return 1 if any(record["failed"] is not None for record in records) else 0
 
 
+def _check_url(url: str) -> None:
+    try:
+        parts = urlsplit(url)
+        fit = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket without its other half
+        fit = False
+    if not fit:
+        raise BadInputError(f"--url {url}: is not a server's address; write it as http://host:port")
+
+
 def _save(
     user: SyntheticUser, records: Sequence[Mapping[str, Any]], start: float, end: float, out: Path
 ) -> None:
@@ -104,8 +117,10 @@ async def _converse(
         finally:
             added = _records(user, told_before, file, utterance, clock.now(), answered=answered)
             records += added
+        reasons = iter([told.data["error"] for told in user.told[told_before:] if told.type == "error"])
         for record in added:
-            console.print(_line(record), markup=False)
+            reason = next(reasons, "") if record["failed"] else ""
+            console.print(_line(record, reason), markup=False)
 
 
 def _records(
@@ -193,11 +208,13 @@ async def _keep(stream: asyncio.StreamReader, words: list[str]) -> None:
         del words[:-200]
 
 
-def _line(record: Mapping[str, Any]) -> str:
+def _line(record: Mapping[str, Any], reason: str) -> str:
+    """What was heard and answered; `reason`: why the turn failed, as the server told its caller."""
     heard = record["user_text"] or "(nothing)"
     ttfa = record["time_to_first_audio_ms"]
     wait = f"{ttfa:.0f} ms" if ttfa is not None else record["failed"] or "interrupted"
-    return f"      you: {heard}\n      {wait:>9}: {record['reply_text'] or ''}"
+    answer = " ".join(filter(None, (record["reply_text"], reason)))
+    return f"      you: {heard}\n      {wait:>9}: {answer}"
 
 
 def _summarise(console: Console, records: Sequence[Mapping[str, Any]], out: Path) -> None:
@@ -211,4 +228,6 @@ def _summarise(console: Console, records: Sequence[Mapping[str, Any]], out: Path
     premature = sum(bool(record["premature"]) for record in records)
     failed = sum(record["failed"] is not None for record in records)
     console.print(f"turns: {len(records)}, failed {failed}, premature {premature}")
+    if failed:
+        console.print("`visavis doctor` says what is wrong here.")
     click.echo(str(out / "turns.json"))

@@ -10,6 +10,8 @@ import av
 import numpy as np
 import pytest
 
+from pipeline.errors import BadInputError
+from pipeline.timeline.record import empty_record
 from services.lab import talk
 from services.lab.synthetic_user import CallError
 from tests.browser.fake_server import FakeServer, FakeSession, fake_server
@@ -63,6 +65,35 @@ async def test_an_agent_that_never_comes_to_an_end(
         with pytest.raises(CallError, match="still not done"):
             await task
     assert left_behind(tmp_path / "out") == []
+
+
+async def test_a_failed_turn_is_told_with_its_reason(
+    server: FakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    task, session = await talking(server, question(tmp_path, 1), tmp_path / "out")
+    wait_for_the_answer = talk._until_answered
+
+    async def failing(*arguments: Any) -> bool:
+        session.send("error", {"error": "The language model did not answer.", "fatal": False})
+        session.end_reply(**{**empty_record(), "failed": "llm_failed"})
+        return await wait_for_the_answer(*arguments)
+
+    monkeypatch.setattr(talk, "_until_answered", failing)
+    session.mood("idle")
+    async with asyncio.timeout(20):
+        assert await task == 1
+    words = " ".join(capsys.readouterr().err.split())
+    assert "llm_failed: The language model did not answer." in words
+    assert words.count("visavis doctor") == 1
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8080", "127.0.0.1:8080", "ftp://localhost", "http://", "http://a:b"]
+)
+async def test_an_address_that_is_not_http_is_bad_input(url: str, tmp_path: Path) -> None:
+    with pytest.raises(BadInputError, match="http://host:port"):
+        await talk.run(None, [question(tmp_path, 1)], url, tmp_path / "out", False)
+    assert not (tmp_path / "out").exists()
 
 
 async def test_a_folder_named_services_is_not_taken_for_ours(

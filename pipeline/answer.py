@@ -55,6 +55,7 @@ class Answer:
         self._deltas: list[str] = []
         self._chunks: list[tuple[SpeechChunk, float]] = []
         self._composed = False
+        self._abandoned = False
 
     def commit(self, listener: AnswerListener) -> None:
         """The answer is to be heard; the listener catches up with it and is told the rest."""
@@ -71,6 +72,7 @@ class Answer:
 
     def abandon(self) -> None:
         """Nobody waits for it any more: nothing further is told, and what was not played is dropped."""
+        self._abandoned = True
         self._listener = None
         self.reply.stop()
 
@@ -89,6 +91,9 @@ class Answer:
                 scope.create_task(self._speak(synthesizer, clauses))
         except* StageError as failures:
             failure = _first(failures)
+        if self._abandoned:
+            # A task group that fails while it is cancelled tells only of the failure (Python 3.11).
+            raise asyncio.CancelledError
         if failure is None and not self._chunks:
             failure = EmptyReplyError("the model's reply holds nothing that can be said")
         if failure is not None:

@@ -68,6 +68,7 @@ class Ear:
     def close_utterance(self) -> None:
         """What was heard has become a turn, or none; the next onset starts afresh."""
         self._utterance.clear()
+        self._endpointing.release()
 
     def forget(self) -> None:
         """Whatever was being said does not count; the stream goes on."""

@@ -39,7 +39,8 @@ class _State(Enum):
     SPEAKING = auto()
     PAUSED = auto()
     EXHAUSTED = auto()
-    """The turn was ended in the middle of speech, and that speech goes on."""
+    """The turn was ended in the middle of speech; what goes on is not heard until the turn is settled
+    (`release`) and a pause has come."""
 
 
 class Endpointing:
@@ -55,9 +56,14 @@ class Endpointing:
         self._settings = settings
         self._state = _State.SILENT
         self._in_run = False
+        self._released = True
         self._utterance_started = 0.0
         self.run_started = 0.0
         self.speech_ended = 0.0
+
+    def release(self) -> None:
+        """What became of the last turn is settled; a turn ended in mid-speech may be followed."""
+        self._released = True
 
     def observe(self, probability: float, start: float, end: float) -> Mark | None:
         """A window from `start` to `end` holds speech with this probability."""
@@ -77,6 +83,7 @@ class Endpointing:
             if end - self._utterance_started < self._settings.max_utterance:
                 return None
             self._state = _State.EXHAUSTED
+            self._released = False
             return Mark.END
         if end - self.run_started < self._settings.onset - _ROUNDING:
             return None
@@ -90,9 +97,10 @@ class Endpointing:
     def _unvoiced(self, end: float) -> Mark | None:
         self._in_run = False
         silence = end - self.speech_ended
-        if self._state is _State.EXHAUSTED and silence >= self._settings.pause - _ROUNDING:
+        paused = silence >= self._settings.pause - _ROUNDING
+        if self._state is _State.EXHAUSTED and paused and self._released:
             self._state = _State.SILENT
-        if self._state is _State.SPEAKING and silence >= self._settings.pause - _ROUNDING:
+        if self._state is _State.SPEAKING and paused:
             self._state = _State.PAUSED
             return Mark.PAUSE
         if self._state is _State.PAUSED and silence >= self._settings.endpoint - _ROUNDING:

@@ -8,8 +8,9 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from pipeline.errors import MissingModelError
+from pipeline.errors import ConfigError, MissingModelError
 
 _LOGGER = logging.getLogger(__name__)
 
@@ -54,13 +55,15 @@ def with_alignments(files: VoiceFiles, cache: Path) -> VoiceFiles:
     """The voice with phoneme durations as a second output, made once and kept in `cache`.
 
     Takes about a second the first time. The copy is named by the source's SHA-256 and put in place
-    in one step, so several processes may do this at once. A voice whose graph tells no durations is
-    returned as it is; its speech is then counted as unaligned.
+    in one step, so several processes may do this at once; one cut short is made again. A voice whose
+    graph tells no durations is returned as it is; its speech is then counted as unaligned. Raises
+    ConfigError when the cache folder cannot be written.
     """
     with files.model.open("rb") as model:
         digest = hashlib.file_digest(model, "sha256").hexdigest()
     patched = cache / f"{files.model.stem}-{digest[:16]}.aligned.onnx"
-    if patched.is_file():
+    # The patch only adds to the graph: what is smaller than its source was cut short.
+    if patched.is_file() and patched.stat().st_size >= files.model.stat().st_size:
         return VoiceFiles(model=patched, config=files.config)
 
     # Half a second to import, and needed once per voice and machine.
@@ -73,14 +76,26 @@ def with_alignments(files: VoiceFiles, cache: Path) -> VoiceFiles:
     except ValueError as reason:
         _LOGGER.warning("voice %s used as it is: %s", files.model.name, reason)
         return files
-    cache.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=cache, prefix=".patching-", suffix=".onnx")
+    try:
+        _save(graph, patched)
+    except OSError as error:
+        raise ConfigError(
+            f"server.cache_dir: the voice cannot be kept in {cache} ({error.strerror}); "
+            "set it to a folder that can be written, with 70 MB free"
+        ) from error
+    return VoiceFiles(model=patched, config=files.config)
+
+
+def _save(graph: Any, target: Path) -> None:
+    import onnx
+
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=".patching-", suffix=".onnx")
     os.close(handle)
     unfinished = Path(name)
     try:
         onnx.save(graph, unfinished)
-        unfinished.replace(patched)
+        unfinished.replace(target)
     finally:
         with contextlib.suppress(FileNotFoundError):
             unfinished.unlink()
-    return VoiceFiles(model=patched, config=files.config)

@@ -15,7 +15,7 @@ from aiortc import (
     RTCRtpSender,
     RTCSessionDescription,
 )
-from aiortc.exceptions import InvalidStateError
+from aiortc.exceptions import InvalidStateError, OperationError
 from aiortc.mediastreams import MediaStreamError
 from aiortc.sdp import candidate_from_sdp
 from av import AudioFrame
@@ -27,7 +27,10 @@ from pipeline.webrtc import rtvi
 
 _log = logging.getLogger(__name__)
 
-_MALFORMED = (ValueError, IndexError, KeyError, AttributeError, AssertionError, TypeError, InvalidStateError)
+_MALFORMED = (
+    *(ValueError, IndexError, KeyError, AttributeError, AssertionError, TypeError),
+    *(InvalidStateError, OperationError),
+)
 """What aiortc's SDP parser raises for text that is not SDP: it checks little on purpose."""
 
 _WAITING_MESSAGES = 200
@@ -95,6 +98,8 @@ class Peer:
         kinds = [transceiver.kind for transceiver in self._connection.getTransceivers()]
         if "audio" not in kinds:
             raise BadOfferError("the offer has no audio section; a conversation needs one")
+        if "opus/48000" not in sdp.lower():
+            raise BadOfferError("the offer has no Opus audio; nothing else is understood here")
         for kind, track in self._tracks.items():
             if kind in kinds and not any(sender.track is track for sender in self._connection.getSenders()):
                 self._connection.addTrack(track)

@@ -74,11 +74,18 @@ def parse(text: str | bytes) -> Incoming:
         raise BadMessageError(f"message of {len(text):,} bytes; at most {MAX_MESSAGE:,} are accepted")
     if isinstance(text, bytes):
         raise BadMessageError("binary message; expected JSON text")
+    try:
+        return _parse(text)
+    except RecursionError as error:
+        raise BadMessageError("message is nested too deeply; expected an RTVI envelope") from error
+
+
+def _parse(text: str) -> Incoming:
     if text.startswith("ping"):
         return Ping()
     try:
         message = json.loads(text)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise BadMessageError("message is not JSON; expected an RTVI envelope") from error
     if not isinstance(message, dict):
         raise BadMessageError(f"message is a JSON {type(message).__name__}; expected an object")

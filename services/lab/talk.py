@@ -50,9 +50,9 @@ async def run(
     console = Console(stderr=True, highlight=False)
     files = [speech_file.load(path) for path in audio]
     try:
-        await asyncio.to_thread(out.mkdir, parents=True, exist_ok=True)
+        await asyncio.to_thread(_make_room, out)
     except OSError as error:
-        raise BadInputError(f"--out {out}: cannot be made a folder ({error.strerror})") from error
+        raise BadInputError(f"--out {out}: cannot be written to ({error.strerror})") from error
     offer_loopback()
     clock = MonotonicClock()
     async with contextlib.AsyncExitStack() as scope:
@@ -87,6 +87,13 @@ def _check_url(url: str) -> None:
         fit = False
     if not fit:
         raise BadInputError(f"--url {url}: is not a server's address; write it as http://host:port")
+
+
+def _make_room(out: Path) -> None:
+    """Find out before the conversation, not after it, that its results cannot be kept."""
+    out.mkdir(parents=True, exist_ok=True)
+    for name in ("turns.json", "reply.wav", "captions.vtt"):
+        (out / name).open("ab").close()
 
 
 def _save(

@@ -398,6 +398,30 @@ async def test_an_interruption_in_the_very_pass_in_which_a_clause_is_ready(inter
         assert "Too late." not in call.texts("bot-tts-text") or interrupt == "text"
 
 
+@pytest.mark.parametrize("passes", range(6))
+async def test_an_engine_that_fails_in_the_very_pass_of_an_interruption(passes: int) -> None:
+    async with calling() as call:
+        failing: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        async def stream(prompt: Prompt) -> AsyncGenerator[TextDelta, None]:
+            await failing
+            yield TextDelta("never", 0.0)
+
+        works = call.models.stream
+        call.models.stream = stream  # type: ignore[method-assign]
+        call.speak()
+        await call.play(0.5)
+        call.models.stream = works  # type: ignore[method-assign]
+        failing.set_exception(LanguageModelError("the engine died"))
+        for _ in range(passes):
+            await asyncio.sleep(0)
+        call.dialogue.typed("Still there?")
+        await call.play(5)
+        assert len(call.turns) == 2
+        assert len({turn.turn_id for turn in call.turns}) == 2
+        assert call.turns[-1].failed is None
+
+
 async def test_what_waited_for_room_in_an_interrupted_reply_is_not_in_the_next_one() -> None:
     async with calling() as call:
         call.models.says = [f"This is the sentence number {n} of a long story. " for n in range(12)]

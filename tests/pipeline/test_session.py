@@ -280,6 +280,17 @@ async def test_an_offer_without_audio_is_refused() -> None:
         await connection.close()
 
 
+async def test_an_offer_without_opus_is_refused() -> None:
+    with ThreadPoolExecutor(1) as executor:
+        session, caller = session_with(executor, []), Caller()
+        await caller.connection.setLocalDescription(await caller.connection.createOffer())
+        sdp = caller.connection.localDescription.sdp.replace("opus/48000", "G722/48000")
+        with pytest.raises(BadOfferError, match="no Opus"):
+            await session.peer.answer(sdp)
+        await session.peer.close()
+        await caller.connection.close()
+
+
 async def test_a_candidate_that_is_none_is_refused() -> None:
     async with in_call() as (_, session, _, _):
         await session.peer.add_candidate(Candidate("", "0", 0))

@@ -61,9 +61,17 @@ def test_endless_speech_is_ended() -> None:
 
 def test_an_endless_talker_gets_an_end_and_begins_anew_only_after_a_pause() -> None:
     settings = EndpointingSettings(max_utterance=3.0)
-    marks = run((0.9, 9.6), (0.0, 0.32), (0.9, 0.64), (0.0, 1.0), settings=settings)
-    assert [mark for mark, _ in marks] == [Mark.ONSET, Mark.END, Mark.ONSET, Mark.PAUSE, Mark.END]
-    assert marks[2][1] > 9.9
+    endpointing = Endpointing(settings)
+
+    def feed(probability: float, begin: int, end: int) -> list[Mark]:
+        marks = (endpointing.observe(probability, i * WINDOW, (i + 1) * WINDOW) for i in range(begin, end))
+        return [mark for mark in marks if mark is not None]
+
+    assert feed(0.9, 0, 200) == [Mark.ONSET, Mark.END]
+    assert feed(0.0, 200, 210) + feed(0.9, 210, 230) == [], "the turn is not settled"
+    endpointing.release()
+    assert feed(0.9, 230, 250) == [], "no pause yet"
+    assert feed(0.0, 250, 260) + feed(0.9, 260, 280) == [Mark.ONSET]
 
 
 @given(st.lists(st.floats(0, 1), max_size=400))

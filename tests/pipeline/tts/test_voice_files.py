@@ -6,7 +6,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from pipeline.errors import MissingModelError
+from pipeline.errors import ConfigError, MissingModelError
 from pipeline.tts import voice_files
 from pipeline.tts.voice_files import VoiceFiles, find_voice, with_alignments
 
@@ -71,7 +71,7 @@ def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytes
         raise OSError("disk full")
 
     monkeypatch.setattr(onnx, "save", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(ConfigError, match="cannot be kept"):
         with_alignments(source, cache)
     assert list(cache.iterdir()) == []
 
@@ -93,3 +93,18 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "half.onnx").touch()
     with pytest.raises(MissingModelError, match=r"half\.onnx\.json"):
         find_voice(tmp_path / "half.onnx")
+
+
+def test_a_copy_that_was_cut_short_is_made_again(tmp_path: Path) -> None:
+    files = write_voice(tmp_path)
+    patched = with_alignments(files, tmp_path / "cache").model
+    whole = patched.read_bytes()
+    patched.write_bytes(whole[:10])
+    assert with_alignments(files, tmp_path / "cache").model.read_bytes() == whole
+
+
+def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    files = write_voice(tmp_path)
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"server\.cache_dir"):
+        with_alignments(files, tmp_path / "file" / "cache")

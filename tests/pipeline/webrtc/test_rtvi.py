@@ -39,7 +39,7 @@ def test_what_clients_send(text: str, expected: rtvi.Incoming) -> None:
     ("text", "complaint"),
     [
         ("hello", "not JSON"),
-        ("[" * 60_000, "not JSON"),
+        ("[" * 60_000, "nested too deeply"),
         ("[1]", "expected an object"),
         ("{}", 'expected "rtvi-ai"'),
         (b"\x00\x01", "binary"),
@@ -52,6 +52,13 @@ def test_what_clients_send(text: str, expected: rtvi.Incoming) -> None:
 )
 def test_what_is_refused_says_what_was_expected(text: str | bytes, complaint: str) -> None:
     with pytest.raises(BadMessageError, match=complaint):
+        rtvi.parse(text)
+
+
+@pytest.mark.parametrize("depth", range(900, 1000, 3))
+def test_nesting_of_any_depth_is_refused(depth: int) -> None:
+    text = '{"label": "rtvi-ai", "type": ' + "[" * depth + "]" * depth + "}"
+    with pytest.raises(BadMessageError):
         rtvi.parse(text)
 
 

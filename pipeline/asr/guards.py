@@ -19,7 +19,7 @@ _LEAST_LOOP = 3
 _DOUBTFUL = 0.6
 """No-speech probability from which a transcript must be likelier to be believed: Whisper's threshold."""
 
-_LIKELY = -1.15
+_LIKELY = -1.3
 """Mean log-probability that is likely enough then."""
 
 
@@ -29,11 +29,12 @@ class TranscriptGuards:
 
     Measured with timestamps, whose tokens are less sure than words, so that log-probabilities are lower
     than Whisper's own limit of -1.0 supposes. 90 utterances of two voices, through Opus: no-speech
-    probability up to 0.73 (with a log-probability of -0.87), log-probability down to -1.36 (with 0.45).
-    30 noises: coughs 0.70 to 0.77 with -1.8, melodies 0.96 with -0.87, everything else in between.
+    probability up to 0.73 (with a log-probability of -0.87 to -1.16), log-probability down to -1.36 (0.45).
+    30 noises: coughs 0.70 to 0.77 with -1.8, melodies 0.96 with -0.87, hums and keys 0.83 and more with
+    -1.2 and less.
     """
 
-    max_no_speech_probability: float = 0.9
+    max_no_speech_probability: float = 0.85
     min_mean_log_probability: float = -1.5
     """Natural log, mean over tokens."""
     max_compression_ratio: float = 2.4

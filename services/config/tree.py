@@ -117,7 +117,7 @@ class ShortWindow(Section):
 
 
 class Guards(Section):
-    max_no_speech_probability: Probability = 0.9
+    max_no_speech_probability: Probability = 0.85
     min_mean_log_probability: Annotated[float, Field(ge=-10, le=0)] = -1.5
     max_compression_ratio: Annotated[float, Field(ge=1, le=100)] = 2.4
 

@@ -12,7 +12,7 @@ CLEAR = {"no_speech_probability": 0.01, "mean_log_probability": -0.2, "compressi
         ("...", {}, "no words"),
         ("Thank you.", {"no_speech_probability": 0.95}, "no-speech"),
         ("Who wrote it?", {"no_speech_probability": 0.73, "mean_log_probability": -0.87}, None),
-        ("I'm here.", {"no_speech_probability": 0.73, "mean_log_probability": -1.3}, "log probability"),
+        ("I'm here.", {"no_speech_probability": 0.73, "mean_log_probability": -1.4}, "log probability"),
         ("Thank you.", {"mean_log_probability": -1.6}, "log probability"),
         ("na " * 40, {"compression_ratio": 9.0}, "compression"),
     ],

@@ -15,7 +15,7 @@ from tests.browser.human import recording, start_recording
 from tests.browser.watch import until
 from tests.serving import Served, serving
 from tests.speech import silence, spoken, write_wav
-from tests.transcripts import words
+from tests.transcripts import edits, words
 
 pytestmark = [pytest.mark.browser, pytest.mark.models, pytest.mark.engine, pytest.mark.slow]
 
@@ -103,6 +103,11 @@ async def assert_messages_fit_the_schema(page: Page) -> None:
         validator.validate(message)
 
 
+def assert_understood(said: str, read: str) -> None:
+    """But for one word: the voice never says a thing twice in the same way."""
+    assert edits(words(said), words(read)) <= 1, read
+
+
 async def test_two_turns_on_the_page(page: Page, served: Served) -> None:
     await page.goto(served.url)
     await page.get_by_role("button", name="Start talking").click()
@@ -112,7 +117,7 @@ async def test_two_turns_on_the_page(page: Page, served: Served) -> None:
     replies = page.locator("[data-from=bot]:not([aria-busy])")
     for turn, question in enumerate(QUESTIONS):
         await expect(said).to_have_count(turn + 1, timeout=REPLY_TIMEOUT_MS)
-        assert words(await said.nth(turn).locator("p").inner_text()) == words(question)
+        assert_understood(question, await said.nth(turn).locator("p").inner_text())
         await expect(page.locator("#state-label")).to_have_text("Speaking", timeout=REPLY_TIMEOUT_MS)
         await expect(page.locator("#captions")).to_be_visible()
         # The greeting is a reply, too.
@@ -134,7 +139,7 @@ async def test_two_turns_with_pipecats_stock_client(page: Page, served: Served, 
     await start_recording(page, "#bot")
     for turn, question in enumerate(QUESTIONS):
         await until(page, f"heard.user.length > {turn}", timeout=60)
-        assert words(await page.evaluate(f"heard.user[{turn}]")) == words(question)
+        assert_understood(question, await page.evaluate(f"heard.user[{turn}]"))
         await until(page, turns_over(turn + 1), timeout=60)
     await assert_it_speaks(page)
 

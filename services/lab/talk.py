@@ -3,8 +3,7 @@
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,11 +12,11 @@ import click
 from rich.console import Console
 
 from pipeline.clock import Clock, MonotonicClock
-from pipeline.errors import BadInputError, VisavisError
+from pipeline.errors import BadInputError
 from pipeline.webrtc.ice import offer_loopback
-from services import own_module
 from services.lab import measures, recording, speech_file
 from services.lab.microphone import Utterance
+from services.lab.own_server import own_server
 from services.lab.speech_file import SpeechFile
 from services.lab.synthetic_user import CallError, SyntheticUser, Told, calling
 
@@ -29,12 +28,6 @@ QUIET_TIMEOUT = 60.0
 
 _TAIL = 0.5
 """Seconds recorded after the last reply."""
-
-
-class ServerStartError(VisavisError):
-    """The server that `talk` started for itself did not come up; its own words say why."""
-
-    code = "server_start"
 
 
 async def run(
@@ -58,7 +51,7 @@ async def run(
     async with contextlib.AsyncExitStack() as scope:
         if url is None:
             with console.status("Starting a server (the first time on a machine takes longer) …"):
-                url = await scope.enter_async_context(_own_server(config_file))
+                url = await scope.enter_async_context(own_server(config_file))
         user = await scope.enter_async_context(calling(url.rstrip("/"), clock, keep_pictures=video))
         start = clock.now()
         records: list[dict[str, Any]] = []
@@ -178,41 +171,6 @@ async def _until_quiet(user: SyntheticUser) -> None:
             await user.until(idle, since=states[-1])
     except TimeoutError as error:
         raise CallError(f"the agent was still not done after {QUIET_TIMEOUT:g} s") from error
-
-
-@asynccontextmanager
-async def _own_server(config_file: Path | None) -> AsyncIterator[str]:
-    """A server of our own on a free port; it ends with us, however we end. Yields its address."""
-    options = ["--config", str(config_file)] if config_file else []
-    command = own_module.command("services.cli", "serve", "--port", "0", "--with-parent", *options)
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    assert process.stderr is not None
-    assert process.stdin is not None
-    words: list[str] = []
-    reading = asyncio.create_task(_keep(process.stderr, words))
-    try:
-        ready = (await process.stdout.readline()).decode().strip()
-        if not ready:
-            await process.wait()
-            await reading
-            raise ServerStartError("the server did not start:\n" + "\n".join(words[-10:]))
-        yield ready.rsplit(" ", 1)[1]
-    finally:
-        process.stdin.close()
-        await process.wait()
-        await reading
-
-
-async def _keep(stream: asyncio.StreamReader, words: list[str]) -> None:
-    async for line in stream:
-        words.append(line.decode(errors="replace").rstrip())
-        del words[:-200]
 
 
 def _line(record: Mapping[str, Any], reason: str) -> str:

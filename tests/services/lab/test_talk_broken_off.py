@@ -94,16 +94,3 @@ async def test_an_address_that_is_not_http_is_bad_input(url: str, tmp_path: Path
     with pytest.raises(BadInputError, match="http://host:port"):
         await talk.run(None, [question(tmp_path, 1)], url, tmp_path / "out", False)
     assert not (tmp_path / "out").exists()
-
-
-async def test_a_folder_named_services_is_not_taken_for_ours(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "services").mkdir()
-    (tmp_path / "services" / "__init__.py").write_text("raise SystemExit('not ours')")
-    monkeypatch.chdir(tmp_path)
-    settings = tmp_path / "wrong.yaml"
-    settings.write_text("server: {max_sessions: no}")
-    with pytest.raises(talk.ServerStartError, match=r"server\.max_sessions"):
-        async with talk._own_server(settings):
-            pass

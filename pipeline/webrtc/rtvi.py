@@ -40,6 +40,25 @@ class ClientMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class PlayoutReport:
+    """What the client was playing when it sent this, as the RTP time stamp of the audio sample."""
+
+    rtp_timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class PushToTalk:
+    """The user holds the button to be heard, or let go of it."""
+
+    pressed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """The user wants the reply to stop."""
+
+
+@dataclass(frozen=True, slots=True)
 class DisconnectBot:
     pass
 
@@ -65,7 +84,18 @@ class Unknown:
     kind: str
 
 
-Incoming = ClientReady | SendText | ClientMessage | DisconnectBot | TrackStatus | Ping | Unknown
+Incoming = (
+    ClientReady
+    | SendText
+    | ClientMessage
+    | PlayoutReport
+    | PushToTalk
+    | Interrupt
+    | DisconnectBot
+    | TrackStatus
+    | Ping
+    | Unknown
+)
 
 
 def parse(text: str | bytes) -> Incoming:
@@ -116,7 +146,7 @@ def _rtvi(identifier: str, kind: Any, data: Any) -> Incoming:
         case "send-text", _:
             raise BadMessageError("send-text without a text in data.content")
         case "client-message", {"t": str(name)}:
-            return ClientMessage(identifier, _text(name), data.get("d"))
+            return _client_message(identifier, _text(name), data.get("d"))
         case "client-message", _:
             raise BadMessageError("client-message without a name in data.t")
         case "disconnect-bot", _:
@@ -124,6 +154,26 @@ def _rtvi(identifier: str, kind: Any, data: Any) -> Incoming:
         case str(), _:
             return Unknown(identifier, _text(kind))
     raise BadMessageError(f"type is {_short(kind)}; expected a string")
+
+
+def _client_message(identifier: str, name: str, data: Any) -> Incoming:
+    match name, data:
+        # Not a pattern int(): it would match true.
+        case "visavis.playout", {"rtp_timestamp": stamp} if type(stamp) is int and 0 <= stamp < 2**32:
+            return PlayoutReport(stamp)
+        case "visavis.playout", _:
+            raise BadMessageError(
+                f"visavis.playout with {_short(data)}; expected a d.rtp_timestamp of 0 to 4,294,967,295"
+            )
+        case "visavis.push_to_talk", {"pressed": bool(pressed)}:
+            return PushToTalk(pressed)
+        case "visavis.push_to_talk", _:
+            raise BadMessageError(
+                f"visavis.push_to_talk with {_short(data)}; expected a d.pressed of true or false"
+            )
+        case "visavis.interrupt", _:
+            return Interrupt()
+    return ClientMessage(identifier, name, data)
 
 
 def message(kind: str, data: dict[str, Any] | None = None, *, identifier: str | None = None) -> str:

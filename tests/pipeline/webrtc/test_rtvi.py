@@ -1,11 +1,17 @@
 import json
+from importlib.resources import files
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from pipeline.errors import BadMessageError
 from pipeline.webrtc import rtvi
+
+
+def custom(name: str, data: object = None) -> str:
+    return envelope("client-message", {"t": name, "d": data})
 
 
 def envelope(kind: object, data: object = None, **more: object) -> str:
@@ -22,6 +28,11 @@ def envelope(kind: object, data: object = None, **more: object) -> str:
             envelope("client-message", {"t": "visavis.clock", "d": 1}),
             rtvi.ClientMessage("a1", "visavis.clock", 1),
         ),
+        (custom("visavis.playout", {"rtp_timestamp": 0}), rtvi.PlayoutReport(0)),
+        (custom("visavis.playout", {"rtp_timestamp": 2**32 - 1}), rtvi.PlayoutReport(2**32 - 1)),
+        (custom("visavis.push_to_talk", {"pressed": True}), rtvi.PushToTalk(True)),
+        (custom("visavis.push_to_talk", {"pressed": False}), rtvi.PushToTalk(False)),
+        (envelope("client-message", {"t": "visavis.interrupt"}), rtvi.Interrupt()),
         (envelope("disconnect-bot", {}), rtvi.DisconnectBot()),
         (envelope("dtmf", {"buttons": ["1"]}), rtvi.Unknown("a1", "dtmf")),
         ("ping: 1764441332000", rtvi.Ping()),
@@ -46,6 +57,13 @@ def test_what_clients_send(text: str, expected: rtvi.Incoming) -> None:
         ("x" * 1_000_000, "1,000,000 bytes; at most 65,536"),
         (envelope("send-text", {"text": "hi"}), "data.content"),
         (envelope("client-message", None), "data.t"),
+        (custom("visavis.playout"), "visavis.playout with null; expected a d.rtp_timestamp of 0 to 4,294"),
+        (custom("visavis.playout", {"rtp_timestamp": -1}), "expected a d.rtp_timestamp"),
+        (custom("visavis.playout", {"rtp_timestamp": 2**32}), "expected a d.rtp_timestamp"),
+        (custom("visavis.playout", {"rtp_timestamp": True}), "expected a d.rtp_timestamp"),
+        (custom("visavis.playout", {"rtp_timestamp": 1.5}), "expected a d.rtp_timestamp"),
+        (custom("visavis.push_to_talk", {"pressed": 1}), "visavis.push_to_talk with .* expected a d.pressed"),
+        (custom("visavis.push_to_talk", {}), "expected a d.pressed of true or false"),
         (envelope(7), "expected a string"),
         ('{"type":"signalling"}', "without a type"),
     ],
@@ -65,6 +83,36 @@ def test_nesting_of_any_depth_is_refused(depth: int) -> None:
 def test_half_a_surrogate_pair_becomes_a_question_mark() -> None:
     text = '{"id":"\\ud83d","label":"rtvi-ai","type":"send-text","data":{"content":"hi \\ud83d"}}'
     assert rtvi.parse(text) == rtvi.SendText("?", "hi ?")
+
+
+CUSTOM = Draft202012Validator(
+    {
+        "$ref": "#/$defs/clientCustomMessage",
+        "$defs": json.loads((files("web") / "messages.schema.json").read_text())["$defs"],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "valid"),
+    [
+        (custom("visavis.playout", {"rtp_timestamp": 7}), True),
+        (custom("visavis.playout", {"rtp_timestamp": 2**32}), False),
+        (custom("visavis.playout"), False),
+        (custom("visavis.push_to_talk", {"pressed": True}), True),
+        (custom("visavis.push_to_talk", {"pressed": 1}), False),
+        (custom("visavis.interrupt"), True),
+        (custom("somebody.elses", [1, 2]), True),
+    ],
+)
+def test_the_schema_allows_what_is_understood(text: str, valid: bool) -> None:
+    assert CUSTOM.is_valid(json.loads(text)) is valid
+    try:
+        rtvi.parse(text)
+    except BadMessageError:
+        assert not valid
+    else:
+        assert valid
 
 
 JSON = st.recursive(

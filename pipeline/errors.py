@@ -3,6 +3,7 @@
 VisavisError
 ├── ConfigError              a setting is wrong; the message names key, value and what was expected
 ├── MissingModelError        a model package or file is not installed; the message says how to get it
+├── IncompatibleLibraryError a library is installed in a version that this was not written for
 ├── IllegalTransitionError   a state machine was fed an event its state does not allow
 ├── BadInputError            a client sent something we do not accept
 │   ├── BadOfferError        SDP that is not SDP, or without audio
@@ -31,6 +32,10 @@ class ConfigError(VisavisError):
 
 class MissingModelError(VisavisError):
     code = "model_missing"
+
+
+class IncompatibleLibraryError(VisavisError):
+    code = "library_incompatible"
 
 
 class IllegalTransitionError(VisavisError):

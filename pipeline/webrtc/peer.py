@@ -12,7 +12,6 @@ from aiortc import (
     RTCDataChannel,
     RTCIceServer,
     RTCPeerConnection,
-    RTCRtpSender,
     RTCSessionDescription,
 )
 from aiortc.exceptions import InvalidStateError, OperationError
@@ -24,6 +23,9 @@ from pipeline.clock import Clock
 from pipeline.errors import BadMessageError, BadOfferError
 from pipeline.events import WIRE_RATE, Pcm
 from pipeline.webrtc import rtvi
+from pipeline.webrtc.tuning.encoders import Bitrate, TimedEncoder, tune_sender
+from pipeline.webrtc.tuning.internals import check_aiortc
+from pipeline.webrtc.tuning.negotiation import prefer_codec
 
 _log = logging.getLogger(__name__)
 
@@ -64,10 +66,14 @@ class Peer:
         *,
         ice_servers: Sequence[IceServer] = (),
         video_codec: str = "VP8",
+        bitrate: Bitrate | None = None,
     ) -> None:
+        check_aiortc()
         self._clock = clock
         self._tracks: dict[str, MediaStreamTrack] = {}
+        self._encoders: dict[str, TimedEncoder] = {}
         self._video_codec = video_codec
+        self._bitrate = bitrate or Bitrate()
         servers = [
             RTCIceServer(list(_urls(server)), server.username, server.credential) for server in ice_servers
         ]
@@ -103,7 +109,8 @@ class Peer:
         for kind, track in self._tracks.items():
             if kind in kinds and not any(sender.track is track for sender in self._connection.getSenders()):
                 self._connection.addTrack(track)
-        self._prefer_codec()
+        self._prefer_codecs()
+        self._tune_senders()
         self._ignore_cameras()
         try:
             await self._connection.setLocalDescription(await self._connection.createAnswer())
@@ -154,6 +161,12 @@ class Peer:
         elif self._channel is None and len(self._unsent) < _WAITING_MESSAGES:
             self._unsent.append(text)
 
+    def rtp_origin(self, kind: str) -> int | None:
+        """What turns a track's pts, in units of its clock rate (audio 48,000 Hz, video 90,000), into the
+        RTP time stamp it is sent with: (pts + origin) mod 2**32. None until a frame has been sent."""
+        encoder = self._encoders.get(kind)
+        return None if encoder is None else encoder.origin
+
     async def close(self) -> None:
         """Hang up. Nothing of the call survives."""
         await self._connection.close()
@@ -162,15 +175,20 @@ class Peer:
         self._microphone.cancel()
         self.closed.set()
 
-    def _prefer_codec(self) -> None:
-        codecs = RTCRtpSender.getCapabilities("video").codecs
-        wanted = f"video/{self._video_codec}".lower()
+    def _prefer_codecs(self) -> None:
         for transceiver in self._connection.getTransceivers():
-            if transceiver.kind == "video":
+            if transceiver.kind == "audio":
+                prefer_codec(transceiver, "audio/opus", only=True)
+            else:
                 # The others stay behind it, for a client that cannot do ours.
-                transceiver.setCodecPreferences(
-                    sorted(codecs, key=lambda codec: codec.mimeType.lower() != wanted)
-                )
+                prefer_codec(transceiver, f"video/{self._video_codec}")
+
+    def _tune_senders(self) -> None:
+        for transceiver in self._connection.getTransceivers():
+            if transceiver.sender.track is not None:
+                encoder = tune_sender(transceiver, self._bitrate)
+                if encoder is not None:
+                    self._encoders[transceiver.kind] = encoder
 
     def _ignore_cameras(self) -> None:
         # A video track nobody reads would be decoded and queued without end (aiortc issue 554).

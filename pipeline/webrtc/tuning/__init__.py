@@ -1,0 +1,10 @@
+"""aiortc, tuned: everything in this project that reaches behind its public interface.
+
+Written for aiortc 1.16 and refusing any other (`internals`). What it changes, for our own peers only:
+
+- `uplink`: the microphone is heard as its packets arrive, through a buffer that never waits long
+  (`receive_buffer`), decoded and concealed on the loop (`opus`). aiortc's own holds sound for 80 ms, and
+  for 280 ms from the first lost packet on (its issue 543); its queues have no bound.
+- `encoders`: the picture's bit rate is ours to set, and the origin of outgoing RTP time stamps is known.
+- `negotiation`: which codecs an answer names.
+"""

@@ -1,0 +1,92 @@
+"""Encoders of our own senders: their bit rate, and the origin of the RTP time stamps they end up with."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from aiortc import RTCRtpCodecParameters, RTCRtpSender, RTCRtpTransceiver
+from aiortc.codecs import get_encoder
+from aiortc.codecs.base import Encoder
+from aiortc.mediastreams import convert_timebase
+from av.frame import Frame
+from av.packet import Packet
+
+from pipeline.webrtc.tuning.internals import CODECS, ENCODER, RTP_TIMESTAMP, TARGET_BITRATES, read, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Bitrate:
+    """Bits a second of a picture: at first, and the limits within which a client's estimate of the path
+    (REMB) moves it."""
+
+    start: int = 1_000_000
+    min: int = 300_000
+    max: int = 1_500_000
+
+
+class TimedEncoder(Encoder):
+    """An encoder that finds the origin of its sender's RTP time stamps, which aiortc keeps to itself."""
+
+    def __init__(self, sender: RTCRtpSender, codec: RTCRtpCodecParameters) -> None:
+        read(sender, RTP_TIMESTAMP)
+        self._sender = sender
+        self._inner: Encoder = get_encoder(codec)
+        self._clock_rate: int = codec.clockRate
+        self._first: int | None = None
+        self.origin: int | None = None
+        """RTP time stamp = (pts * clock rate + origin) mod 2**32; known once a frame has been sent."""
+
+    def encode(self, frame: Frame, force_keyframe: bool = False) -> tuple[list[bytes], int]:
+        if self.origin is None and self._first is not None:
+            # aiortc has sent a frame by the time it comes with the next.
+            stamp = read(self._sender, RTP_TIMESTAMP)
+            assert isinstance(stamp, int)
+            self.origin = (stamp - self._first) % 2**32
+        payloads, timestamp = self._inner.encode(frame, force_keyframe)
+        if self._first is None and payloads:
+            assert frame.pts is not None
+            assert frame.time_base is not None
+            self._first = convert_timebase(frame.pts, frame.time_base, Fraction(1, self._clock_rate))
+        return payloads, timestamp
+
+    def pack(self, packet: "Packet[Any]") -> tuple[list[bytes], int]:
+        return self._inner.pack(packet)
+
+
+class VideoEncoder(TimedEncoder):
+    """VP8 or H264 within the limits of `bitrate`."""
+
+    def __init__(self, sender: RTCRtpSender, codec: RTCRtpCodecParameters, bitrate: Bitrate) -> None:
+        super().__init__(sender, codec)
+        self._attribute = TARGET_BITRATES[codec.name]
+        self._bitrate = bitrate
+        self.target_bitrate = bitrate.start
+
+    @property
+    def target_bitrate(self) -> int:
+        """Bits a second. aiortc sets it to the client's estimate; out of bounds it is brought back."""
+        target = read(self._inner, self._attribute)
+        assert isinstance(target, int)
+        return target
+
+    @target_bitrate.setter
+    def target_bitrate(self, bitrate: int) -> None:
+        within = max(self._bitrate.min, min(bitrate, self._bitrate.max))
+        replace(self._inner, self._attribute, within)
+
+
+def tune_sender(transceiver: RTCRtpTransceiver, bitrate: Bitrate) -> TimedEncoder | None:
+    """Give a sender, before its first frame, an encoder of ours for the codec that was negotiated.
+
+    None when it already has an encoder. Raises IncompatibleLibraryError.
+    """
+    sender, codecs = transceiver.sender, read(transceiver, CODECS)
+    if read(sender, ENCODER) is not None:
+        return None
+    assert isinstance(codecs, list)
+    if sender.kind == "video":
+        encoder: TimedEncoder = VideoEncoder(sender, codecs[0], bitrate)
+    else:
+        encoder = TimedEncoder(sender, codecs[0])
+    replace(sender, ENCODER, encoder)
+    return encoder

@@ -1,0 +1,50 @@
+"""aiortc's private attributes that are read or replaced here, and the version that has them."""
+
+from functools import cache
+from importlib.metadata import version
+
+from pipeline.errors import IncompatibleLibraryError
+
+AIORTC = "1.16"
+"""The minor version whose source these attributes were read in."""
+
+ENCODER = "_RTCRtpSender__encoder"
+"""Made at the first frame, unless there is one."""
+RTP_TIMESTAMP = "_RTCRtpSender__rtp_timestamp"
+"""Of the last packet sent; set before the next frame is asked for."""
+RECEIVE_BUFFER = "_RTCRtpReceiver__jitter_buffer"
+"""Its `add(packet)` gets every packet of a known payload type and returns (ask for a key frame, a
+complete frame or None)."""
+CODECS = "_codecs"
+"""Of a transceiver: what the next answer names, the one to send with first. `setCodecPreferences` comes
+too late: they are settled while the offer is applied, and that makes the transceiver."""
+TARGET_BITRATES = {"VP8": "_Vp8Encoder__target_bitrate", "H264": "_H264Encoder__target_bitrate"}
+"""Of a video encoder, bits a second; the public setter has limits of its own."""
+
+
+@cache
+def check_aiortc() -> None:
+    """Raises IncompatibleLibraryError unless aiortc is the one this was written for."""
+    installed = version("aiortc")
+    if not installed.startswith(f"{AIORTC}."):
+        raise IncompatibleLibraryError(
+            f"aiortc {installed} is installed; pipeline/webrtc/tuning was written for {AIORTC} and changes "
+            f'its insides: pip install "aiortc=={AIORTC}.*"'
+        )
+
+
+def read(owner: object, name: str) -> object:
+    """A private attribute. Raises IncompatibleLibraryError when there is none of this name."""
+    if not hasattr(owner, name):
+        raise IncompatibleLibraryError(
+            f"aiortc {version('aiortc')}: {type(owner).__name__} has no {name}; "
+            f"pipeline/webrtc/tuning was written for {AIORTC}"
+        )
+    found: object = getattr(owner, name)
+    return found
+
+
+def replace(owner: object, name: str, value: object) -> None:
+    """Set a private attribute that exists. Raises IncompatibleLibraryError when it does not."""
+    read(owner, name)
+    setattr(owner, name, value)

@@ -23,7 +23,7 @@ from pipeline.events import (
 )
 from pipeline.tts.clauses import ClauseCutter
 from pipeline.tts.normalise import SpeakableText
-from pipeline.webrtc.playout import Reply
+from pipeline.webrtc.reply import Reply
 
 _CLAUSES_AHEAD = 4
 """Clauses that may wait for the synthesizer; reading the model's stream waits when there are more."""

@@ -32,7 +32,8 @@ from pipeline.events import (
 from pipeline.stages import Stages
 from pipeline.turn_taking import Agent, TurnTaking, User
 from pipeline.webrtc.announcer import Announcer
-from pipeline.webrtc.playout import HeardWord, Playout, Reply
+from pipeline.webrtc.playout import Playout
+from pipeline.webrtc.reply import HeardWord, Reply
 
 _log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from pipeline.clock import wall_time
 from pipeline.webrtc import rtvi
-from pipeline.webrtc.playout import HeardWord
+from pipeline.webrtc.reply import HeardWord
 
 
 class Announcer:

@@ -1,143 +1,35 @@
-"""Replies on their way to the ear: bounded queues of speech, played out 20 ms at a time.
+"""What goes out, 20 ms at a time: silence, or one reply, ducked, held and resumed.
 
-A `Reply` is filled ahead of time and may wait, silent, until its turn is committed. `Playout` plays at
-most one reply; the audio track asks it for frames in real time, so what is ahead stays here, where an
-interruption can still take it back. *Audio position* p is seconds of the reply's own audio, underruns
-not counted: the face is drawn for it and captions follow it.
+The audio track asks for frames in real time, so what is ahead stays in the `Reply`, where an
+interruption can still take it back. Every change of level is a ramp inside the next frame: a cut clicks.
 """
 
-import asyncio
-from dataclasses import dataclass
+from collections.abc import Callable
+from enum import Enum
 from typing import Protocol
 
 import numpy as np
 
 from pipeline.clock import Clock
-from pipeline.events import WIRE_RATE, Pcm, SpeechChunk
+from pipeline.events import WIRE_RATE, Pcm
+from pipeline.webrtc.reply import HeardWord, Reply
 
 FRAME = WIRE_RATE // 50
 """Samples in the 20 ms that go into one RTP packet."""
 
 FRAME_SECONDS = FRAME / WIRE_RATE
 
-_FADE = np.linspace(1.0, 0.0, WIRE_RATE // 100, dtype=np.float32)
-"""10 ms: a cut without it clicks."""
-
-MAX_AHEAD = 10.0
-"""Seconds of speech a reply may be ahead of the ear; its synthesis waits when it is."""
+_RAMP = WIRE_RATE // 100
+"""Samples from one level to another: 10 ms."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeardWord:
-    """A word and where it lies in the reply, in seconds of audio position."""
+class _Level(Enum):
+    """How loud the reply goes out, as a factor."""
 
-    text: str
-    start: float
-    end: float
-    own: bool
-    """False for an apology: it is not what the model said."""
-
-
-class Reply:
-    """The audio of one reply, played or not."""
-
-    def __init__(self) -> None:
-        self._pcm: list[Pcm] = []
-        self._words: list[HeardWord] = []
-        self._played = 0
-        self._queued = 0
-        self._complete = False
-        self._stopped = False
-        self._room = asyncio.Event()
-        self._room.set()
-        self.underruns = 0
-        self.started = asyncio.Event()
-        """The first sample went out."""
-        self.done = asyncio.Event()
-        """The last sample went out, or the reply was stopped."""
-
-    @property
-    def position(self) -> float:
-        """Seconds of the reply's audio that went out."""
-        return self._played / WIRE_RATE
-
-    @property
-    def duration(self) -> float:
-        """Seconds of audio added so far."""
-        return self._queued / WIRE_RATE
-
-    @property
-    def words(self) -> list[HeardWord]:
-        return list(self._words)
-
-    def heard_text(self) -> str:
-        """The reply's own words that went out whole."""
-        heard = self.position + 1e-6
-        return " ".join(word.text for word in self._words if word.own and word.end <= heard)
-
-    async def add(self, chunk: SpeechChunk, *, own: bool = True) -> float | None:
-        """Queue a clause; its audio position. Waits while MAX_AHEAD is queued already.
-
-        None when the reply was stopped, also while it waited: the clause is dropped.
-        """
-        if chunk.sample_rate != WIRE_RATE:
-            raise ValueError(f"speech for the wire has {WIRE_RATE} Hz, got {chunk.sample_rate}")
-        if self._complete and not self._stopped:
-            raise ValueError("the reply is complete; nothing can be added to it")
-        await self._room.wait()
-        if self._stopped:
-            return None
-        start = self.duration
-        self._pcm.append(chunk.pcm)
-        self._queued += len(chunk.pcm)
-        self._words += [
-            HeardWord(word.text, start + word.start, start + word.end, own) for word in chunk.words
-        ]
-        self._note_room()
-        return start
-
-    def complete(self) -> None:
-        """No more clauses will come."""
-        self._complete = True
-        if self._played >= self._queued:
-            self.done.set()
-
-    def stop(self) -> None:
-        """Forget what was not played."""
-        self._complete = self._stopped = True
-        self._pcm.clear()
-        self._queued = self._played
-        self._room.set()
-        self.done.set()
-
-    def take(self, count: int) -> Pcm:
-        """The next samples, fewer when there are no more for now."""
-        pieces: list[Pcm] = []
-        missing = count
-        while missing and self._pcm:
-            piece = self._pcm[0][:missing]
-            rest = self._pcm[0][missing:]
-            if len(rest):
-                self._pcm[0] = rest
-            else:
-                self._pcm.pop(0)
-            pieces.append(piece)
-            missing -= len(piece)
-        self._played += count - missing
-        if pieces:
-            self.started.set()
-        if missing and not self._complete and self.started.is_set():
-            self.underruns += 1
-        if self._complete and not self._pcm:
-            self.done.set()
-        self._note_room()
-        return np.concatenate(pieces) if pieces else np.zeros(0, np.int16)
-
-    def _note_room(self) -> None:
-        if self.duration - self.position < MAX_AHEAD:
-            self._room.set()
-        else:
-            self._room.clear()
+    FULL = 1.0
+    DUCKED = 0.1
+    """−20 dB: the user is heard over it, and it is not lost."""
+    HELD = 0.0
 
 
 class PlayoutListener(Protocol):
@@ -147,81 +39,141 @@ class PlayoutListener(Protocol):
         """The reply's first sample goes out."""
 
     def word_started(self, reply: Reply, word: HeardWord) -> None:
-        """The word's first sample goes out."""
+        """The word's first sample goes out, for the first time."""
 
 
 class Playout:
-    """What the audio track plays: silence, or one reply, which can be held and resumed."""
+    """Plays at most one reply. What cannot be done in its state, such as to resume what is not held, is
+    no error and does nothing."""
 
-    def __init__(self, clock: Clock, listener: PlayoutListener) -> None:
+    def __init__(
+        self, clock: Clock, listener: PlayoutListener, on_frame: Callable[[Pcm], None] | None = None
+    ) -> None:
+        """`on_frame` is given each frame that goes out, silence too: what an echo would be made of."""
         self._clock = clock
         self._listener = listener
+        self._on_frame = on_frame
         self._reply: Reply | None = None
-        self._held = False
-        self._fade_out: Pcm | None = None
+        self._level = _Level.FULL
+        self._gain = _Level.FULL.value
+        """The level the last frame ended with."""
+        self._sounding = False
+        """The last frame ended with speech."""
+        self._tail: Pcm | None = None
+        """The end of a reply that was stopped."""
+        self._announced = False
         self._told = 0
-        self._position = 0.0
-        self._position_at: float | None = None
+        self._span: tuple[float, float] | None = None
+        self._span_at = 0.0
+
+    @property
+    def span(self) -> tuple[float, float] | None:
+        """Between which audio positions the last frame lies; None when it was silence or dying away."""
+        return self._span
 
     def play(self, reply: Reply) -> None:
         """Play a reply, in place of any other."""
         self.stop()
         self._reply = reply
-        self._held = False
+        self._level = _Level.FULL
+        self._gain = _Level.FULL.value
+        self._announced = False
         self._told = 0
+
+    def duck(self) -> None:
+        """Go on more quietly, unless held."""
+        if self._level is _Level.FULL:
+            self._level = _Level.DUCKED
+
+    def unduck(self) -> None:
+        """Go on at full level, if ducked."""
+        if self._level is _Level.DUCKED:
+            self._level = _Level.FULL
 
     def hold(self) -> None:
         """Fall silent within 10 ms and keep the rest of the reply."""
-        if self._reply is not None and not self._held:
-            self._held = True
-            self._fade_out = self._fading()
+        self._level = _Level.HELD
 
     def resume(self) -> None:
-        """Go on where `hold` stopped."""
-        self._held = False
+        """Go on at full level with the start of the interrupted word, or where it was between words."""
+        if self._level is not _Level.HELD:
+            return
+        self._level = _Level.FULL
+        if self._reply is not None and self._gain == 0.0:
+            self._reply.rewind()
 
     def stop(self) -> None:
         """Fall silent within 10 ms and forget the reply."""
         if self._reply is None:
             return
-        if not self._held and not self._reply.done.is_set():
-            self._fade_out = self._fading()
+        if self._sounding:
+            self._tail = _ramped(_frame(self._reply.peek(_RAMP)), self._gain, 0.0)
         self._reply.stop()
         self._reply = None
-        self._held = False
+        self._sounding = False
 
     def next_frame(self) -> Pcm:
         """The FRAME samples to send now."""
-        frame = np.zeros(FRAME, np.int16)
-        self._position_at = None
-        if self._fade_out is not None:
-            frame[: len(self._fade_out)] = self._fade_out
-            self._fade_out = None
-        elif self._reply is not None and not self._held:
-            self._position = self._reply.position
-            pcm = self._reply.take(FRAME)
-            frame[: len(pcm)] = pcm
-            if len(pcm):
-                self._position_at = self._clock.now()
-                if self._position == 0.0:
-                    self._listener.reply_started(self._reply)
-            self._tell(self._reply)
+        self._span = None
+        if self._tail is not None:
+            frame, self._tail = self._tail, None
+        elif self._reply is None:
+            frame = _frame()
+        elif self._level is _Level.HELD:
+            frame = self._dying_away(self._reply)
+        else:
+            frame = self._speaking(self._reply)
+        if self._on_frame is not None:
+            self._on_frame(frame)
         return frame
 
     def position(self, now: float) -> float | None:
         """The audio position that goes out at `now`; None in silence."""
-        if self._position_at is None:
+        if self._span is None:
             return None
-        return self._position + min(max(0.0, now - self._position_at), FRAME_SECONDS)
+        start, end = self._span
+        return min(start + max(0.0, now - self._span_at), end)
 
-    def _fading(self) -> Pcm | None:
-        if self._reply is None or not self._reply.started.is_set():
-            return None
-        pcm = self._reply.take(len(_FADE)).astype(np.float32)
-        return (pcm * _FADE[: len(pcm)]).astype(np.int16)
+    def _speaking(self, reply: Reply) -> Pcm:
+        start = reply.position
+        pcm = reply.take(FRAME)
+        self._sounding = len(pcm) == FRAME
+        if len(pcm):
+            self._span, self._span_at = (start, reply.position), self._clock.now()
+            if not self._announced:
+                self._announced = True
+                self._listener.reply_started(reply)
+        self._tell(reply)
+        return self._levelled(_frame(pcm))
+
+    def _dying_away(self, reply: Reply) -> Pcm:
+        # The reply stays where it is: what dies away here is said again, and it is not done before.
+        fading = reply.peek(_RAMP) if self._sounding else None
+        self._sounding = False
+        return self._levelled(_frame(fading))
+
+    def _levelled(self, frame: Pcm) -> Pcm:
+        before, self._gain = self._gain, self._level.value
+        return _ramped(frame, before, self._gain)
 
     def _tell(self, reply: Reply) -> None:
-        words = reply.words
-        while self._told < len(words) and words[self._told].start < reply.position:
-            self._listener.word_started(reply, words[self._told])
+        while self._told < len(reply.words) and reply.words[self._told].start < reply.position:
             self._told += 1
+            self._listener.word_started(reply, reply.words[self._told - 1])
+
+
+def _frame(pcm: Pcm | None = None) -> Pcm:
+    """Samples, and silence up to a whole frame."""
+    frame = np.zeros(FRAME, np.int16)
+    if pcm is not None:
+        frame[: len(pcm)] = pcm
+    return frame
+
+
+def _ramped(frame: Pcm, before: float, after: float) -> Pcm:
+    """A frame that goes from one level to another in its first 10 ms."""
+    if before == after == _Level.FULL.value:
+        return frame
+    gains = np.full(FRAME, after)
+    gains[:_RAMP] = np.linspace(before, after, _RAMP)
+    return np.asarray(frame * gains, np.int16)

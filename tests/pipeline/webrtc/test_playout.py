@@ -4,22 +4,10 @@ import numpy as np
 import pytest
 
 from pipeline.clock import VirtualClock
-from pipeline.events import WIRE_RATE, Pcm, SpeechChunk, Word
-from pipeline.webrtc.playout import FRAME, MAX_AHEAD, HeardWord, Playout, Reply
-
-
-class Notes:
-    """A listener that writes down what it is told."""
-
-    def __init__(self) -> None:
-        self.started: list[Reply] = []
-        self.words: list[HeardWord] = []
-
-    def reply_started(self, reply: Reply) -> None:
-        self.started.append(reply)
-
-    def word_started(self, reply: Reply, word: HeardWord) -> None:
-        self.words.append(word)
+from pipeline.events import WIRE_RATE, SpeechChunk, Word
+from pipeline.webrtc.playout import Playout
+from pipeline.webrtc.reply import MAX_AHEAD, Reply
+from tests.pipeline.webrtc.playing import Notes, frames
 
 
 def chunk(text: str, seconds: float, level: int = 1000) -> SpeechChunk:
@@ -32,10 +20,6 @@ def chunk(text: str, seconds: float, level: int = 1000) -> SpeechChunk:
         (),
         tuple(Word(word, i * each, (i + 1) * each) for i, word in enumerate(words)),
     )
-
-
-def frames(playout: Playout, count: int) -> Pcm:
-    return np.concatenate([playout.next_frame() for _ in range(count)])
 
 
 @pytest.fixture
@@ -81,23 +65,6 @@ async def test_a_gap_between_clauses_moves_no_position(playout: Playout) -> None
     assert (frames(playout, 2) == 1000).all()
 
 
-async def test_hold_fades_out_and_resume_goes_on_without_losing_a_sample(playout: Playout) -> None:
-    reply = Reply()
-    ramp = np.arange(1, WIRE_RATE // 2 + 1, dtype=np.int16)
-    await reply.add(SpeechChunk("ramp", ramp, WIRE_RATE, (), ()))
-    reply.complete()
-    playout.play(reply)
-    frames(playout, 5)
-    playout.hold()
-    fading = playout.next_frame()
-    assert fading[0] == ramp[5 * FRAME]
-    assert (np.abs(np.diff(fading.astype(int))) < 60).all(), "no click"
-    assert (frames(playout, 10) == 0).all()
-    playout.resume()
-    after = playout.next_frame()
-    assert after[0] == ramp[5 * FRAME + WIRE_RATE // 100], "goes on where the fade ended"
-
-
 async def test_stop_forgets_the_rest(playout: Playout) -> None:
     reply = Reply()
     await reply.add(chunk("one two three four", 0.4))
@@ -118,6 +85,16 @@ async def test_an_apology_is_heard_but_is_not_the_reply(playout: Playout) -> Non
     playout.play(reply)
     frames(playout, 6)
     assert reply.heard_text() == "well then"
+
+
+async def test_a_word_is_heard_when_half_of_it_was() -> None:
+    reply = Reply()
+    await reply.add(chunk("one two", 0.2))
+    await reply.add(chunk("sorry", 0.1), own=False)
+    await reply.add(chunk("three", 0.1))
+    assert [reply.heard_text(at) for at in (0.0, 0.04, 0.05, 0.149, 0.15, 0.29, 0.35)] == [
+        "", "", "one", "one", "one two", "one two", "one two three",
+    ]  # fmt: skip
 
 
 async def test_the_next_reply_takes_the_place_of_the_last(playout: Playout) -> None:

@@ -9,7 +9,8 @@ from aiortc.mediastreams import MediaStreamError
 
 from pipeline.clock import VirtualClock
 from pipeline.events import Image, Mood, Pose, SpeechChunk
-from pipeline.webrtc.playout import HeardWord, Playout, Reply
+from pipeline.webrtc.playout import Playout
+from pipeline.webrtc.reply import HeardWord, Reply
 from pipeline.webrtc.tracks import FaceTrack, VoiceTrack
 
 

@@ -3,29 +3,29 @@
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 
-import numpy as np
 from aiortc import (
     MediaStreamTrack,
     RTCConfiguration,
     RTCDataChannel,
     RTCIceServer,
     RTCPeerConnection,
+    RTCRtpReceiver,
     RTCSessionDescription,
 )
 from aiortc.exceptions import InvalidStateError, OperationError
-from aiortc.mediastreams import MediaStreamError
 from aiortc.sdp import candidate_from_sdp
-from av import AudioFrame
 
 from pipeline.clock import Clock
 from pipeline.errors import BadMessageError, BadOfferError
-from pipeline.events import WIRE_RATE, Pcm
+from pipeline.events import Pcm
 from pipeline.webrtc import rtvi
 from pipeline.webrtc.tuning.encoders import Bitrate, TimedEncoder, tune_sender
 from pipeline.webrtc.tuning.internals import check_aiortc
 from pipeline.webrtc.tuning.negotiation import prefer_codec
+from pipeline.webrtc.tuning.uplink import Uplink, ignore, tune_receiver
 
 _log = logging.getLogger(__name__)
 
@@ -79,7 +79,8 @@ class Peer:
         ]
         # An empty list, not None: aiortc's default is a public STUN server.
         self._connection = RTCPeerConnection(RTCConfiguration(iceServers=servers))
-        self._microphone: asyncio.Future[MediaStreamTrack] = asyncio.get_running_loop().create_future()
+        self._heard: RTCRtpReceiver | None = None
+        self._microphone: asyncio.Future[Uplink] = asyncio.get_running_loop().create_future()
         self._channel: RTCDataChannel | None = None
         self._unsent: list[str] = []
         self._incoming: asyncio.Queue[rtvi.Incoming | BadMessageError] = asyncio.Queue(_WAITING_MESSAGES)
@@ -111,7 +112,7 @@ class Peer:
                 self._connection.addTrack(track)
         self._prefer_codecs()
         self._tune_senders()
-        self._ignore_cameras()
+        self._ignore_unread()
         try:
             await self._connection.setLocalDescription(await self._connection.createAnswer())
         except _MALFORMED as error:
@@ -136,18 +137,10 @@ class Peer:
 
         Ends with the call; never begins when the client sends no audio.
         """
-        track = await self._microphone
-        while True:
-            try:
-                async with asyncio.timeout(gap):
-                    frame = await track.recv()
-            except TimeoutError:
-                yield None, self._clock.now()
-                continue
-            except MediaStreamError:
-                return
-            assert isinstance(frame, AudioFrame)
-            yield _mono(frame), self._clock.now()
+        uplink = await self._microphone
+        async with aclosing(uplink.listen(gap)) as sound:
+            async for pcm, at in sound:
+                yield pcm, at
 
     async def messages(self) -> AsyncGenerator[rtvi.Incoming | BadMessageError, None]:
         """What arrives on the data channel, in order; a bad message comes as its error."""
@@ -173,7 +166,7 @@ class Peer:
         for track in self._tracks.values():
             track.stop()
         self._microphone.cancel()
-        self.closed.set()
+        self._end()
 
     def _prefer_codecs(self) -> None:
         for transceiver in self._connection.getTransceivers():
@@ -190,15 +183,16 @@ class Peer:
                 if encoder is not None:
                     self._encoders[transceiver.kind] = encoder
 
-    def _ignore_cameras(self) -> None:
-        # A video track nobody reads would be decoded and queued without end (aiortc issue 554).
+    def _ignore_unread(self) -> None:
         for transceiver in self._connection.getTransceivers():
-            if transceiver.kind == "video":
-                transceiver.receiver._enabled = False
+            if transceiver.receiver is not self._heard:
+                ignore(transceiver.receiver)
 
     def _on_track(self, track: MediaStreamTrack) -> None:
-        if track.kind == "audio" and not self._microphone.done():
-            self._microphone.set_result(track)
+        if track.kind == "audio" and self._heard is None:
+            receivers = (transceiver.receiver for transceiver in self._connection.getTransceivers())
+            self._heard = next(receiver for receiver in receivers if receiver.track is track)
+            self._microphone.set_result(tune_receiver(self._heard, self._clock))
 
     def _on_channel(self, channel: RTCDataChannel) -> None:
         self._channel = channel
@@ -223,17 +217,13 @@ class Peer:
         if self._connection.connectionState == "connected":
             self.connected.set()
         elif self._connection.connectionState in ("failed", "closed"):
-            self.closed.set()
+            self._end()
+
+    def _end(self) -> None:
+        if self._microphone.done() and not self._microphone.cancelled():
+            self._microphone.result().end()
+        self.closed.set()
 
 
 def _urls(server: IceServer) -> Sequence[str]:
     return [server.urls] if isinstance(server.urls, str) else server.urls
-
-
-def _mono(frame: AudioFrame) -> Pcm:
-    if frame.sample_rate != WIRE_RATE or frame.format.name != "s16":
-        raise ValueError(
-            f"expected s16 audio at {WIRE_RATE} Hz, got {frame.format.name} at {frame.sample_rate}"
-        )
-    samples = frame.to_ndarray().astype(np.int32).reshape(-1, len(frame.layout.channels))
-    return np.asarray(samples.mean(axis=1), np.int16)

@@ -15,6 +15,8 @@ RTP_TIMESTAMP = "_RTCRtpSender__rtp_timestamp"
 RECEIVE_BUFFER = "_RTCRtpReceiver__jitter_buffer"
 """Its `add(packet)` gets every packet of a known payload type and returns (ask for a key frame, a
 complete frame or None)."""
+RECEIVING = "_enabled"
+"""Of a receiver; False drops every packet."""
 CODECS = "_codecs"
 """Of a transceiver: what the next answer names, the one to send with first. `setCodecPreferences` comes
 too late: they are settled while the offer is applied, and that makes the transceiver."""

@@ -5,10 +5,9 @@ from typing import Any
 
 from pipeline.events import WIRE_RATE
 from pipeline.timeline.record import empty_record
-from services.lab import recording
+from services.lab.heard_sound import HeardSound
 from services.lab.microphone import Utterance
 from services.lab.synthetic_user import SyntheticUser
-from services.lab.voiced import audible_runs
 
 PLAYOUT_MS = 40.0
 """What a client without a sound card adds for one: NetEq's usual 20 to 30 ms and its own frame."""
@@ -53,8 +52,8 @@ def _first_sound(utterance: Utterance, user: SyntheticUser) -> float | None:
     if not heard:
         return None
     before = 0.06
-    end = heard[-1].at + 0.02
-    runs = audible_runs(recording.sound(heard, utterance.end - before, end))
+    sound = HeardSound(heard, utterance.end - before, heard[-1].at + 0.02)
+    runs = sound.runs()
     if not runs or runs[0].start < before * WIRE_RATE:
         return None
-    return round((runs[0].start / WIRE_RATE - before) * 1000 + PLAYOUT_MS, 1)
+    return round((sound.arrival(runs[0].start) - utterance.end) * 1000 + PLAYOUT_MS, 1)

@@ -26,6 +26,8 @@ class SpeechFile:
     path: Path
     pcm: Pcm
     voiced: Run
+    skipped: int = 0
+    """Samples of the file before the first of `pcm`."""
 
 
 def load(path: Path) -> SpeechFile:
@@ -44,7 +46,7 @@ def load(path: Path) -> SpeechFile:
         raise BadAudioError(f"{path}: is longer than {MAX_SECONDS // 60} minutes; a turn is one utterance")
     first, last = runs[0].start, runs[-1].end
     begin, end = max(0, first - _EDGE), min(len(pcm), last + _EDGE)
-    return SpeechFile(path, pcm[begin:end], Run(first - begin, last - begin))
+    return SpeechFile(path, pcm[begin:end], Run(first - begin, last - begin), begin)
 
 
 def _decode(path: Path) -> Pcm:

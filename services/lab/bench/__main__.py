@@ -1,0 +1,113 @@
+"""`python -m services.lab.bench NAME`: run a benchmark, or compare runs that were kept."""
+
+import json
+import secrets
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pipeline.errors import BadInputError, VisavisError
+from services.lab.bench import history
+from services.lab.bench.sitting import Benchmark, Options, hold
+
+_File = click.Path(path_type=Path)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def main() -> None:
+    """Measure a server from its callers' side. docs/metrics.md says what the numbers mean."""
+
+
+def measuring(command: Callable[..., Benchmark]) -> click.Command:
+    """A command that makes a benchmark, with the options that all have."""
+
+    def run(
+        url: str | None,
+        config: Path | None,
+        settings: tuple[str, ...],
+        out: Path,
+        kept: Path | None,
+        dropped: bool,
+        seed: int | None,
+        recordings: Path,
+        **own: Any,
+    ) -> None:
+        overrides = dict(map(_setting, settings))
+        if url is not None and (overrides or config):
+            raise BadInputError("--config and --set are for a server of our own; leave them out with --url")
+        chosen = secrets.randbelow(1 << 31) if seed is None else seed
+        keep = None if dropped else kept
+        hold(command(**own), Options(url, config, overrides, out, keep, chosen, recordings))
+
+    run.__doc__ = command.__doc__
+    shared = (
+        click.option("--url", help="A running server, http://host:port. [default: start one]"),
+        click.option("--config", type=_File, help="Settings of a server of our own, YAML."),
+        click.option("--set", "settings", multiple=True, metavar="KEY=VALUE", help="One setting."),
+        click.option("--out", type=_File, default=Path("out/bench"), show_default=True, help="Folder."),
+        click.option("--history", "kept", type=_File, default=history.DEFAULT, help="File of runs."),
+        click.option("--no-history", "dropped", is_flag=True, help="A trial: do not add the run."),
+        click.option("--seed", type=int, help="Repeat a run's choices. [default: new ones]"),
+        click.option(
+            "--recordings",
+            type=_File,
+            default=history.CHECKOUT.parent / "shared" / "speech",
+            help="Folder of human speech. [default: ../shared/speech]",
+        ),
+    )
+    for option in reversed(shared):
+        run = option(run)
+    run.__click_params__ += getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    return main.command(command.__name__.replace("_", "-"))(run)
+
+
+def _setting(text: str) -> tuple[str, object]:
+    """KEY=VALUE; a value that is not JSON is text."""
+    key, separator, value = text.partition("=")
+    if not separator:
+        raise BadInputError(f"--set {text}: expected KEY=VALUE, such as turn_taking.endpoint_ms=300")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+@measuring
+@click.option("-n", "--turns", default=40, show_default=True, help="Questions.")
+def latency(turns: int) -> Benchmark:
+    """Time to first audio over shuffled questions nobody has heard yet."""
+    from services.lab.bench.quality import benchmark
+
+    return benchmark("latency", turns, 0)
+
+
+@measuring
+@click.option("-n", "--utterances", default=120, show_default=True, help="Utterances with an inner pause.")
+def cutoffs(utterances: int) -> Benchmark:
+    """How often a pause of 300 to 900 ms inside an utterance is taken for its end."""
+    from services.lab.bench.quality import benchmark
+
+    return benchmark("cutoffs", 0, utterances)
+
+
+@measuring
+@click.option("-n", "--turns", default=40, show_default=True, help="Plain questions.")
+@click.option("--utterances", default=120, show_default=True, help="Utterances with an inner pause.")
+def talk_quality(turns: int, utterances: int) -> Benchmark:
+    """Latency and cut-offs from one shuffled run."""
+    from services.lab.bench.quality import benchmark
+
+    return benchmark("talk-quality", turns, utterances)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except VisavisError as error:
+        click.echo(f"Error: {error}", err=True)
+        sys.exit(2 if isinstance(error, BadInputError) else 1)
+    except KeyboardInterrupt:
+        sys.exit(130)

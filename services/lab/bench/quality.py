@@ -1,0 +1,141 @@
+"""`latency`, `cutoffs` and `talk-quality`: how soon the agent answers, and whether it lets callers finish.
+
+The two belong together: waiting less answers sooner and cuts more people off. `talk-quality` takes both
+from one shuffled run; the other two are its halves.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from pipeline.events import Stage
+from services.lab.bench import cut, exchange, tables
+from services.lab.bench.exchange import Exchange
+from services.lab.bench.intervals import spread
+from services.lab.bench.sitting import Benchmark, Row, Server, Sitting, Summary
+from services.lab.bench.speech import Spoken
+from services.lab.synthetic_user import SyntheticUser, calling
+
+LONGEST_GAP = 1.2
+"""Seconds between an answer and the next question, at most: nobody speaks by the clock."""
+
+
+def benchmark(name: str, questions: int, pauses: int) -> Benchmark:
+    """A run of so many plain utterances and so many with an inner pause, shuffled."""
+
+    async def measure(sitting: Sitting) -> None:
+        async with sitting.studio() as studio:
+            spoken = await studio.questions(questions) if questions else []
+            spoken += await studio.with_pauses(pauses) if pauses else []
+        order = sitting.rng().permutation(len(spoken))
+        async with sitting.server() as server:
+            await converse(sitting, server, [spoken[k] for k in order], {})
+
+    return Benchmark(name, measure, summarise)
+
+
+async def converse(
+    sitting: Sitting, server: Server, spoken: Sequence[Spoken], marks: Mapping[str, Any]
+) -> None:
+    """One call in which everything is said in turn; a row for each, with `marks`. Raises CallError."""
+    rng = sitting.rng()
+    async with calling(server.url, sitting.clock) as user:
+        await exchange.until_settled(user, sitting.clock)
+        for number, each in enumerate(spoken, 1):
+            pause = float(rng.uniform(0, LONGEST_GAP))
+            await sitting.clock.sleep_until(sitting.clock.now() + pause)
+            done = await exchange.ask(user, each, sitting.clock)
+            row = {**marks, **row_of(done, user, sitting.clock.now()), **used(server, sitting.clock.now())}
+            sitting.rows.append(row)
+            sitting.say(f"[{number}/{len(spoken)}] {told(row)}")
+
+
+def row_of(done: Exchange, user: SyntheticUser, now: float) -> Row:
+    """What is kept of an exchange: what was said, how it was judged, and the turn's record."""
+    reasons = cut.reasons(done, user.sound.heard)
+    record = exchange.joined(done, user, own=not reasons, now=now)
+    pause = done.spoken.pause
+    return {
+        "said": done.spoken.text,
+        "kind": done.spoken.kind,
+        "voice": done.spoken.voice,
+        "pause_ms": None if pause is None else pause.ms,
+        "pause_inside": None if pause is None else pause.inside,
+        "pause_after": None if pause is None else " ".join(pause.before),
+        "cut": reasons,
+        "turns": len(done.records),
+        "record": record,
+    }
+
+
+def used(server: Server, now: float) -> dict[str, Any]:
+    """What the server holds at the end of a turn; nulls where it cannot be seen."""
+    usage = server.processes.usage(now)
+    return {
+        "at_s": now,
+        "rss_mb": usage and usage.rss_mb,
+        "threads": usage and usage.threads,
+        "descriptors": usage and usage.descriptors,
+    }
+
+
+def told(row: Row) -> str:
+    """A row as one line of progress."""
+    record = row["record"]
+    waited = record["time_to_first_audio_ms"]
+    outcome = f"{waited:.0f} ms" if waited is not None else "; ".join(row["cut"]) or record["failed"] or "–"
+    pause = f", pause {row['pause_ms']:.0f} ms" if row["pause_ms"] else ""
+    return f"{row['said']}{pause}: {outcome}"
+
+
+def waits(rows: Sequence[Row]) -> list[float]:
+    """Times to first audio of the turns that have one."""
+    found = [row["record"]["time_to_first_audio_ms"] for row in rows]
+    return [wait for wait in found if wait is not None]
+
+
+def summarise(sitting: Sitting) -> Summary:
+    """Latency and, where there were pauses, cut-offs."""
+    rows = sitting.rows
+    groups = {"time to first audio": rows}
+    groups |= {f"  {kind}": [row for row in rows if row["kind"] == kind] for kind in ("synthetic", "human")}
+    if any(row["pause_ms"] for row in rows) and any(not row["pause_ms"] for row in rows):
+        groups["  without inner pause"] = [row for row in rows if row["pause_ms"] is None]
+        groups["  with inner pause"] = [row for row in rows if row["pause_ms"] is not None]
+    latency = {name.strip(): spread(waits(group)) for name, group in groups.items() if group}
+    shares = stage_shares(rows)
+    rates = cut.rates(rows)
+    shown = [
+        tables.spreads("time to first audio, playout model of 40 ms included", latency),
+        tables.spreads("stages: shares of it", shares),
+    ]
+    shown += [tables.cut_rates(rates)] if rates else []
+    premature = [row for row in rows if row["cut"]]
+    failed = [row for row in rows if row["record"]["failed"] is not None]
+    remarks = [f"cut: {row['said']!r} ({'; '.join(row['cut'])})" for row in premature]
+    remarks += [f"failed: {row['said']!r} ({row['record']['failed']})" for row in failed]
+    remarks.append(f"utterances {len(rows)}, cut or premature {len(premature)}, failed {len(failed)}")
+    results = {
+        "time_to_first_audio_ms": latency,
+        "stages_ms": shares,
+        "cutoffs": rates,
+        "premature": len(premature),
+        "failed": len(failed),
+    }
+    return Summary(results, {"time_to_first_audio_ms": waits(rows)}, shown, remarks)
+
+
+def stage_shares(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+    """Spreads of each stage's share; what no record has is left out. `rest` is what the server cannot
+    see: the way to it and back, its estimate of the speech end, and the playout model."""
+    found: dict[str, list[float]] = {}
+    for row in rows:
+        wait, stages = row["record"]["time_to_first_audio_ms"], row["record"]["stages"]
+        if wait is None or stages is None:
+            continue
+        shares = {stage.value: stages["shares_ms"].get(stage.value) for stage in Stage}
+        known = {name: share for name, share in shares.items() if share is not None}
+        for name, share in {**known, "rest": wait - float(np.sum(list(known.values())))}.items():
+            found.setdefault(name, []).append(share)
+    return {name: spread(values) for name, values in found.items()}

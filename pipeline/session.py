@@ -21,6 +21,7 @@ from pipeline.webrtc import rtvi
 from pipeline.webrtc.announcer import Announcer
 from pipeline.webrtc.peer import IceServer, Peer
 from pipeline.webrtc.tracks import FaceTrack, VoiceTrack
+from pipeline.webrtc.tuning.encoders import Bitrate
 
 _log = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class SessionSettings:
     """Seconds without a turn after which a session is closed."""
     fps: int = 25
     video_codec: str = "VP8"
+    bitrate: Bitrate = field(default_factory=Bitrate)
     ice_servers: Sequence[IceServer] = field(default_factory=tuple)
 
 
@@ -115,7 +117,12 @@ class Session:
 
     def _new_peer(self) -> Peer:
         settings, dialogue = self._settings, self._dialogue
-        peer = Peer(self._clock, ice_servers=settings.ice_servers, video_codec=settings.video_codec)
+        peer = Peer(
+            self._clock,
+            ice_servers=settings.ice_servers,
+            video_codec=settings.video_codec,
+            bitrate=settings.bitrate,
+        )
         origin = self._clock.now()
         face = FaceTrack(
             self._clock,

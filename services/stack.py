@@ -42,6 +42,7 @@ from pipeline.tts.language import find_language
 from pipeline.tts.piper import PiperSettings, PiperSynthesizer, open_voice
 from pipeline.tts.voice_files import find_voice, with_alignments
 from pipeline.webrtc.peer import IceServer
+from pipeline.webrtc.tuning.encoders import Bitrate
 from services.config import Config
 from services.engine.model_file import prepare_model, shipped_model
 from services.engine.supervisor import EngineSettings, EngineState, EngineSupervisor
@@ -279,6 +280,7 @@ def _piper(config: Config) -> PiperSettings:
 
 
 def _session_settings(config: Config) -> SessionSettings:
+    rate = config.video.bitrate_kbps
     return SessionSettings(
         name=config.agent.name,
         version=version("visavis"),
@@ -287,6 +289,11 @@ def _session_settings(config: Config) -> SessionSettings:
         idle_timeout=config.server.session_idle_timeout_s,
         fps=config.render.fps,
         video_codec=config.video.codec,
+        bitrate=Bitrate(
+            start=rate.start * 1000,
+            min=rate.min * 1000,
+            max=rate.max * 1000,
+        ),
         ice_servers=[
             IceServer(
                 server.urls,

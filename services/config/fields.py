@@ -71,6 +71,7 @@ Language = Annotated[str, AfterValidator(_language)]
 Threads = Annotated[int, Field(ge=1, le=256)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Milliseconds = Annotated[int, Field(ge=0, le=10_000)]
+Kilobits = Annotated[int, Field(ge=50, le=20_000)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 Side = Annotated[int, Field(ge=64, le=1920, multiple_of=2)]
 """Pixels; even, because video is sent with halved colour resolution."""

@@ -25,6 +25,7 @@ from services.config.fields import (
     FolderPath,
     HttpUrl,
     IceUrl,
+    Kilobits,
     Language,
     LoopbackHost,
     Milliseconds,
@@ -231,8 +232,23 @@ class Render(Section):
     seed: Annotated[int, Field(ge=0, le=2**31 - 1)] = 7
 
 
+class VideoBitrate(Section):
+    start: Kilobits = 1000
+    min: Kilobits = 300
+    max: Kilobits = 1500
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.start < self.min:
+            raise expect(f"at least video.bitrate_kbps.min, {self.min}", key="start")
+        if self.start > self.max:
+            raise expect(f"at most video.bitrate_kbps.max, {self.max}", key="start")
+        return self
+
+
 class Video(Section):
     codec: Literal["VP8", "H264"] = "VP8"
+    bitrate_kbps: VideoBitrate = VideoBitrate()
 
 
 class Telemetry(Section):

@@ -3,35 +3,43 @@
 import { VisavisClient } from "./client/client.js";
 import { Problem, ProblemCode } from "./client/problem.js";
 import { ClientState } from "./client/state.js";
+import { CaptionTrack } from "./page/caption_track.js";
 import { Captions } from "./page/captions.js";
 import { Composer } from "./page/composer.js";
 import { Controls } from "./page/controls.js";
 import { Conversation } from "./page/conversation.js";
-import { openMicrophone } from "./page/devices.js";
+import { InStep } from "./page/in_step.js";
 import { LevelMeter } from "./page/meter.js";
+import { Microphone } from "./page/microphone.js";
 import { Action, notice } from "./page/notices.js";
 import { Settings } from "./page/settings.js";
 import { Stage } from "./page/stage.js";
 import { status } from "./page/status.js";
+import { TalkButton } from "./page/talk_button.js";
 import { Transcript } from "./page/transcript.js";
+
+/** What the server has not said otherwise. */
+const QUIET = Object.freeze({ agent: "idle", mood: "idle" });
 
 class DemoPage {
   #client = new VisavisClient(document.baseURI);
   #stage = new Stage(document);
   #controls = new Controls(document);
+  #talk = new TalkButton(document.querySelector("#talk"));
   #settings = new Settings(document.querySelector("#settings"), this.#stage.video);
   #composer = new Composer(document.querySelector("#composer"));
-  #meter = new LevelMeter(document.querySelector("#level"));
-  #captions = new Captions(document.querySelector("#captions"), this.#stage.video);
-  #transcript = new Transcript(document.querySelector("#log"), document.querySelector("#log-empty"));
-  #conversation = new Conversation(this.#transcript, this.#captions);
+  #microphone = new Microphone(new LevelMeter(document.querySelector("#level")));
+  #captions = new Captions(document.querySelector("#captions"), new CaptionTrack(this.#stage.video));
+  #transcript = new Transcript(document.querySelector("#log"));
+  #conversation = new Conversation(
+    this.#transcript,
+    this.#captions,
+    new InStep(() => this.#client.playoutDelayMs),
+  );
   #announcer = document.querySelector("#announcer");
 
   #name = "Vis";
-  #microphone = null;
-  /** Set while the browser asks for the microphone; a person may lose patience and cancel. */
-  #question = null;
-  #mood = "idle";
+  #told = QUIET;
   #attempt = null;
   #unsent = null;
   /** How to do again what a problem stopped. */
@@ -39,6 +47,7 @@ class DemoPage {
 
   async start() {
     this.#listen();
+    this.#client.pushToTalk = this.#settings.pushToTalk;
     this.#refresh();
     if (!VisavisClient.supported) {
       this.#report(new Problem(ProblemCode.UNSUPPORTED_BROWSER));
@@ -51,15 +60,22 @@ class DemoPage {
     const client = this.#client;
     client.addEventListener("statechange", ({ detail }) => this.#onState(detail));
     client.addEventListener("reconnecting", ({ detail }) => this.#update(() => (this.#attempt = detail)));
-    client.addEventListener("stream", ({ detail }) => this.#stage.show(detail));
+    client.addEventListener("stream", ({ detail }) => this.#onStream(detail));
     client.addEventListener("message", ({ detail }) => this.#conversation.handle(detail));
-    this.#conversation.addEventListener("mood", ({ detail }) => this.#update(() => (this.#mood = detail)));
+    this.#conversation.addEventListener("state", ({ detail }) => this.#update(() => (this.#told = detail)));
+    this.#microphone.addEventListener("change", () => this.#refresh());
+    this.#microphone.addEventListener("problem", ({ detail }) => this.#report(detail));
+    this.#microphone.addEventListener("lost", () => this.#loseMicrophone());
     this.#controls.addEventListener("call", () => this.#toggleCall());
     this.#controls.addEventListener("mute", () => this.#toggleMute());
+    this.#controls.addEventListener("interrupt", () => client.interrupt());
     this.#controls.addEventListener("captions", ({ detail }) => (this.#captions.shown = detail));
     this.#controls.addEventListener("settings", () => this.#settings.open());
-    this.#settings.addEventListener("microphone", () => this.#microphone && this.#turnOnMicrophone());
+    this.#talk.addEventListener("press", () => this.#update(() => client.press()));
+    this.#talk.addEventListener("release", () => this.#update(() => client.release()));
+    this.#settings.addEventListener("microphone", () => this.#microphone.track && this.#turnOnMicrophone());
     this.#settings.addEventListener("shortcut", ({ detail }) => (this.#controls.shortcut = detail));
+    this.#settings.addEventListener("pushtotalk", ({ detail }) => this.#update(() => (client.pushToTalk = detail)));
     this.#composer.addEventListener("submit", ({ detail }) => this.#say(detail));
     window.addEventListener("pagehide", () => this.#hangUp());
   }
@@ -81,7 +97,7 @@ class DemoPage {
   }
 
   #toggleCall() {
-    if (this.#question) this.#cancelQuestion();
+    if (this.#microphone.asking) this.#microphone.cancel();
     else if (this.#isDown()) this.#callByVoice();
     else this.#hangUp();
   }
@@ -89,15 +105,13 @@ class DemoPage {
   async #callByVoice() {
     this.#retry = () => this.#callByVoice();
     this.#stage.hideNotice();
-    this.#client.muted = false;
-    const track = await this.#askForMicrophone();
+    const track = await this.#microphone.ask(this.#settings.microphone);
     if (track) await this.#client.connect(track);
   }
 
   async #callByText() {
     this.#retry = () => this.#callByText();
     this.#stage.hideNotice();
-    this.#client.muted = false;
     await this.#client.connect();
   }
 
@@ -117,12 +131,14 @@ class DemoPage {
   }
 
   #toggleMute() {
-    if (!this.#microphone) {
+    const client = this.#client;
+    if (client.state === ClientState.READY && !this.#microphone.track) {
+      client.muted = false;
       this.#turnOnMicrophone();
       return;
     }
-    this.#client.muted = !this.#client.muted;
-    this.#announce(this.#client.muted ? "Microphone muted" : "Microphone on");
+    client.muted = !client.muted;
+    this.#announce(client.muted ? "Microphone muted" : "Microphone on");
     this.#refresh();
   }
 
@@ -130,63 +146,28 @@ class DemoPage {
   async #turnOnMicrophone() {
     this.#retry = () => this.#turnOnMicrophone();
     this.#stage.hideNotice();
-    const track = await this.#askForMicrophone();
+    const track = await this.#microphone.ask(this.#settings.microphone);
     if (!track) return;
-    if (this.#isDown()) this.#dropMicrophone();
+    if (this.#isDown()) this.#microphone.drop();
     else await this.#client.setMicrophone(track);
     this.#refresh();
   }
 
-  /** @returns {Promise<MediaStreamTrack|null>} null where it was refused or cancelled, and reported */
-  async #askForMicrophone() {
-    const question = { cancelled: false };
-    this.#update(() => (this.#question = question));
-    let track = null;
-    try {
-      track = await openMicrophone(this.#settings.microphone);
-    } catch (error) {
-      if (!question.cancelled) this.#report(error);
-    }
-    if (question.cancelled) {
-      track?.stop();
-      return null;
-    }
-    this.#question = null;
-    if (track) this.#adoptMicrophone(track);
-    this.#refresh();
-    return track;
-  }
-
-  #cancelQuestion() {
-    this.#question.cancelled = true;
-    this.#update(() => (this.#question = null));
-  }
-
-  #adoptMicrophone(track) {
-    this.#microphone?.stop();
-    this.#microphone = track;
-    this.#meter.attach(track);
-    this.#settings.refresh();
-    track.addEventListener("ended", () => this.#loseMicrophone(track));
-  }
-
-  async #loseMicrophone(track) {
-    if (track !== this.#microphone) return;
+  async #loseMicrophone() {
     this.#retry = () => this.#turnOnMicrophone();
-    this.#dropMicrophone();
     await this.#client.setMicrophone(null);
     this.#report(new Problem(ProblemCode.MICROPHONE_LOST));
+    this.#refresh();
   }
 
-  #dropMicrophone() {
-    this.#meter.detach();
-    this.#microphone?.stop();
-    this.#microphone = null;
+  #onStream(stream) {
+    this.#captions.restart();
+    this.#stage.show(stream);
   }
 
   #onState({ state, previous, problem, resumed }) {
     this.#attempt = null;
-    this.#mood = "idle";
+    this.#told = QUIET;
     if (state === ClientState.READY) this.#onReady(previous, resumed);
     if (state === ClientState.RECONNECTING) this.#onLost();
     if (this.#isDown()) this.#onDown(state, previous);
@@ -199,7 +180,8 @@ class DemoPage {
     if (previous === ClientState.RECONNECTING) {
       this.#transcript.addNote(resumed ? "Reconnected." : "Reconnected. A new conversation begins.");
     }
-    this.#announce(this.#microphone ? "Connected. You can speak, or type." : "Connected. You can type.");
+    const canSpeak = this.#microphone.track !== null && !this.#client.muted;
+    this.#announce(canSpeak ? "Connected. You can speak, or type." : "Connected. You can type.");
     const text = this.#unsent;
     this.#unsent = null;
     if (text !== null) this.#say(text);
@@ -213,7 +195,7 @@ class DemoPage {
 
   #onDown(state, previous) {
     this.#conversation.end();
-    this.#dropMicrophone();
+    this.#microphone.drop();
     this.#stage.clear();
     if (this.#unsent !== null) this.#composer.restore(this.#unsent);
     this.#unsent = null;
@@ -252,18 +234,26 @@ class DemoPage {
   }
 
   #refresh() {
+    const { state, muted, pushToTalk } = this.#client;
+    const ready = state === ClientState.READY;
+    const hasMicrophone = this.#microphone.track !== null;
+    // First, because a button that goes away is let go.
+    this.#talk.show({ shown: ready && pushToTalk && hasMicrophone, enabled: !muted });
     const facts = {
-      state: this.#client.state,
-      asking: this.#question !== null,
-      mood: this.#mood,
-      muted: this.#client.muted,
-      hasMicrophone: this.#microphone !== null,
+      state,
+      asking: this.#microphone.asking,
+      agent: this.#told.agent,
+      mood: this.#told.mood,
+      muted,
+      pushToTalk,
+      talking: this.#talk.pressed,
+      hasMicrophone,
       name: this.#name,
       attempt: this.#attempt,
     };
     this.#controls.show(facts);
     this.#stage.status = status(facts);
-    this.#composer.enabled = this.#isDown() ? !facts.asking : facts.state === ClientState.READY;
+    this.#composer.enabled = this.#isDown() ? !facts.asking : ready;
   }
 }
 

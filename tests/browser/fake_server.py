@@ -95,9 +95,8 @@ class FakeSession:
         assert self._channel is not None
         self._channel.send(text)
 
-    def mood(self, mood: str) -> None:
-        state = {"type": "visavis.state", "user": "silent", "agent": "idle", "mood": mood}
-        self.send("server-message", state)
+    def state(self, *, user: str = "silent", agent: str = "idle", mood: str = "idle") -> None:
+        self.send("server-message", {"type": "visavis.state", "user": user, "agent": agent, "mood": mood})
 
     def say(self, text: str) -> None:
         """The words of a reply, as if they were spoken."""

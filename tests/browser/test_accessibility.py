@@ -8,6 +8,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from tests.browser.fake_server import FakeServer
+from tests.browser.floor import hold_to_talk
 
 pytestmark = pytest.mark.browser
 
@@ -54,10 +55,17 @@ async def test_axe_finds_nothing_serious(
     session = await server.session()
     session.hear("Where are you?")
     session.say("Right here.")
-    session.mood("speaking")
     session.end_reply(interrupted=True, heard_text="Again.")
     session.send("error", {"error": "Something failed.", "fatal": False})
+    session.state(agent="speaking", mood="speaking")
+    session.hear("And where is", final=False)
     await expect(page.get_by_role("listitem")).to_have_count(3)
+    await expect(page.get_by_role("button", name="Stop speaking")).to_be_visible()
+    assert await violations(page, axe) == []
+    await hold_to_talk(page)
+    assert await violations(page, axe) == []
+    await page.get_by_role("button", name="Hold to talk").dispatch_event("click")
+    assert await violations(page, axe) == []
     await page.get_by_role("button", name="Mute").click()
     assert await violations(page, axe) == []
     session.send("error", {"error": "The end.", "fatal": True})
@@ -89,6 +97,8 @@ async def test_everything_is_reached_and_shown_by_tab(open_page: Open, server: F
 async def test_a_whole_call_by_keyboard(open_page: Open, server: FakeServer) -> None:
     page = await open_page(server.url)
     await page.keyboard.press("Tab")
+    await expect(page.get_by_role("button", name="Mute")).to_be_focused()
+    await page.keyboard.press("Tab")
     await expect(page.get_by_role("button", name="Start talking")).to_be_focused()
     await page.keyboard.press("Enter")
     session = await server.session()
@@ -109,7 +119,7 @@ async def test_whoever_wants_less_motion_gets_none(open_page: Open, server: Fake
     page = await open_page(server.url, reduced_motion="reduce")
     await page.get_by_role("button", name="Start talking").click()
     session = await server.session()
-    session.mood("thinking")
+    session.state(mood="thinking")
     await expect(page.locator("#frame")).to_have_attribute("data-mood", "thinking")
     assert await page.evaluate("document.getAnimations().length") == 0
 
@@ -118,6 +128,11 @@ async def test_a_reply_is_read_out_once_it_is_whole(open_page: Open, server: Fak
     page = await open_page(server.url)
     await page.get_by_role("button", name="Start talking").click()
     session = await server.session()
+    session.hear("So", final=False)
+    partial = page.get_by_text("So", exact=True)
+    await expect(partial).to_be_visible()
+    assert await partial.evaluate("(partial) => partial.closest('[aria-live], [role=log]')") is None
+    session.hear("")
     session.say("Not yet")
     entry = page.get_by_role("listitem")
     await expect(entry).to_have_attribute("aria-busy", "true")

@@ -4,6 +4,7 @@
  * lost. Whoever embeds it brings the picture and the words.
  */
 
+import { MicrophoneGate } from "./microphone_gate.js";
 import { PeerLink } from "./peer.js";
 import { Problem, ProblemCode } from "./problem.js";
 import { Signalling } from "./signalling.js";
@@ -30,8 +31,7 @@ export class VisavisClient extends EventTarget {
   /** The server's id of the call; it outlives its connections. */
   #callId = null;
   #effort = null;
-  #microphone = null;
-  #muted = false;
+  #microphone = new MicrophoneGate();
   #config = null;
 
   /**
@@ -42,6 +42,9 @@ export class VisavisClient extends EventTarget {
     super();
     this.#signalling = new Signalling(baseUrl, fetch);
     this.#delays = reconnectDelaysMs;
+    this.#microphone.addEventListener("talking", ({ detail }) =>
+      this.#link?.sendMessage("visavis.push_to_talk", { pressed: detail }),
+    );
   }
 
   static get supported() {
@@ -52,17 +55,32 @@ export class VisavisClient extends EventTarget {
     return this.#state;
   }
 
+  /** Holds before a call, too: it then begins muted. */
   get muted() {
-    return this.#muted;
+    return this.#microphone.muted;
   }
 
   set muted(muted) {
-    this.#muted = muted;
-    this.#applyMute();
+    this.#microphone.muted = muted;
+    this.#sendMicrophoneStatus();
+  }
+
+  /** Whether the microphone is heard only between `press` and `release`. */
+  get pushToTalk() {
+    return this.#microphone.pushToTalk;
+  }
+
+  set pushToTalk(on) {
+    this.#microphone.pushToTalk = on;
   }
 
   get hasMicrophone() {
-    return this.#microphone !== null;
+    return this.#microphone.track !== null;
+  }
+
+  /** How long the avatar's sound takes from its arrival to the ear, in ms; 0 until it was measured. */
+  get playoutDelayMs() {
+    return this.#link?.playoutDelayMs ?? 0;
   }
 
   /** The server's configuration, fetched once. Throws Problem. */
@@ -78,7 +96,7 @@ export class VisavisClient extends EventTarget {
    */
   async connect(microphone = null) {
     this.#go(ClientEvent.CONNECT);
-    this.#microphone = microphone;
+    this.#microphone.track = microphone;
     this.#callId = null;
     const effort = this.#begin();
     try {
@@ -103,14 +121,29 @@ export class VisavisClient extends EventTarget {
     this.#link.send("send-text", { content, options: { run_immediately: true, audio_response: true } });
   }
 
+  /** With push-to-talk: the user wants to be heard from now on. */
+  press() {
+    if (this.#state === ClientState.READY) this.#microphone.press();
+  }
+
+  /** With push-to-talk: the user has finished; the server ends the turn at once. */
+  release() {
+    this.#microphone.release();
+  }
+
+  /** Cuts off what the avatar is saying. */
+  interrupt() {
+    this.#link?.sendMessage("visavis.interrupt");
+  }
+
   /**
    * Switches the microphone during a conversation, or on, or off.
    * @param {MediaStreamTrack|null} microphone stays the caller's
    */
   async setMicrophone(microphone) {
-    this.#microphone = microphone;
+    this.#microphone.track = microphone;
     await this.#link?.replaceMicrophone(microphone);
-    this.#applyMute();
+    this.#sendMicrophoneStatus();
   }
 
   async #open(signal) {
@@ -119,7 +152,7 @@ export class VisavisClient extends EventTarget {
     const link = new PeerLink({
       signalling: this.#signalling,
       iceServers,
-      microphone: this.#microphone,
+      microphone: this.#microphone.track,
       about: LIBRARY,
       continues: this.#callId,
     });
@@ -142,7 +175,7 @@ export class VisavisClient extends EventTarget {
       clearTimeout(timer);
       signal.removeEventListener("abort", abort);
     }
-    this.#applyMute();
+    this.#sendMicrophoneStatus();
   }
 
   #lose(problem) {
@@ -200,11 +233,12 @@ export class VisavisClient extends EventTarget {
     this.#effort?.abort();
     this.#link?.close();
     this.#link = null;
+    this.#microphone.reset();
   }
 
-  #applyMute() {
-    if (this.#microphone) this.#microphone.enabled = !this.#muted;
-    this.#link?.sendMicrophoneStatus(this.#microphone !== null && !this.#muted);
+  /** Push-to-talk has messages of its own: a button that is not held does not mute. */
+  #sendMicrophoneStatus() {
+    this.#link?.sendMicrophoneStatus(this.hasMicrophone && !this.muted);
   }
 
   #go(event, problem = null, { resumed = false } = {}) {

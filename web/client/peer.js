@@ -1,5 +1,6 @@
 /** One WebRTC connection to the server, from the offer until it is lost or closed. */
 
+import { PlayoutReporter } from "./playout.js";
 import { Problem, ProblemCode } from "./problem.js";
 import { decode, encode, encodePing, encodeTrackStatus, RTVI_VERSION } from "./rtvi.js";
 
@@ -19,6 +20,7 @@ export class PeerLink extends EventTarget {
   #about;
   #pc;
   #channel;
+  #playout;
   #continues;
   #peerId = null;
   #candidates = [];
@@ -39,9 +41,10 @@ export class PeerLink extends EventTarget {
     this.#pc = new RTCPeerConnection({ iceServers });
     // Audio is offered both ways even without a microphone: one can be switched on later by
     // replaceTrack, without another round of negotiation.
-    this.#pc.addTransceiver(microphone ?? "audio", { direction: "sendrecv" });
+    const { receiver } = this.#pc.addTransceiver(microphone ?? "audio", { direction: "sendrecv" });
     this.#pc.addTransceiver("video", { direction: "recvonly" });
     this.#channel = this.#pc.createDataChannel("chat", { ordered: true });
+    this.#playout = new PlayoutReporter(receiver, (report) => this.sendMessage("visavis.playout", report));
     this.#pc.addEventListener("icecandidate", ({ candidate }) => candidate && this.#queueCandidate(candidate));
     this.#pc.addEventListener("connectionstatechange", () => this.#watchConnection());
     this.#channel.addEventListener("open", () => this.#greet());
@@ -52,6 +55,11 @@ export class PeerLink extends EventTarget {
   /** The id that the server answered with; null before. */
   get peerId() {
     return this.#peerId;
+  }
+
+  /** How long the avatar's sound takes from its arrival to the ear, in ms; 0 until it was measured. */
+  get playoutDelayMs() {
+    return this.#playout.delayMs;
   }
 
   /**
@@ -81,6 +89,11 @@ export class PeerLink extends EventTarget {
     this.#sendText(encode(type, data));
   }
 
+  /** One of our own messages, which RTVI carries for us. */
+  sendMessage(name, content = {}) {
+    this.send("client-message", { t: name, d: content });
+  }
+
   /** Tells the server whether our microphone sends anything worth listening to. */
   sendMicrophoneStatus(enabled) {
     this.#sendText(encodeTrackStatus(AUDIO_RECEIVER, enabled));
@@ -95,6 +108,7 @@ export class PeerLink extends EventTarget {
     if (this.#lifetime.signal.aborted) return;
     this.#lifetime.abort();
     for (const timer of Object.values(this.#timers)) clearTimeout(timer);
+    this.#playout.stop();
     this.#channel.close();
     this.#pc.close();
   }
@@ -146,6 +160,8 @@ export class PeerLink extends EventTarget {
   }
 
   #receive(text) {
+    // What was on its way when the link closed must not set anything going.
+    if (this.#lifetime.signal.aborted) return;
     const message = decode(text);
     if (message === null) {
       console.warn("not a message of ours:", text);
@@ -153,6 +169,7 @@ export class PeerLink extends EventTarget {
       this.#obey(message.type);
     } else {
       const { type, data } = message;
+      this.#playout.observe(message);
       this.#emit("message", { type, data });
       if (type === "bot-ready") this.#opening?.resolve();
       if (type === "error" && data.fatal === true) {

@@ -44,27 +44,30 @@ export class CaptionPage {
   }
 }
 
+/** The captions on the picture, and the text track that goes with them. */
 export class Captions {
   #element;
-  #video;
   #track;
-  #cue = null;
   #page = new CaptionPage();
   #timer = 0;
 
   /**
    * @param {HTMLElement} element shows the page
-   * @param {HTMLVideoElement} video gets a text track too, for players that show their own captions
+   * @param {import("./caption_track.js").CaptionTrack} track
    */
-  constructor(element, video) {
+  constructor(element, track) {
     this.#element = element;
-    this.#video = video;
-    this.#track = video.addTextTrack("captions", "Live captions", "en");
-    this.#track.mode = "hidden";
+    this.#track = track;
   }
 
   set shown(shown) {
     this.#element.hidden = !shown;
+  }
+
+  /** While the reply is held back, its words stand and wait. */
+  set paused(paused) {
+    if (paused) this.#track.hold();
+    this.#element.dataset.paused = String(paused);
   }
 
   addWord(text) {
@@ -73,36 +76,40 @@ export class Captions {
     const word = document.createElement("span");
     word.textContent = text;
     this.#element.append(word, " ");
-    this.#cue.text = this.#page.text;
+    this.#track.addWord(text);
     this.#element.dataset.empty = "false";
+  }
+
+  endClause() {
+    this.#track.endClause();
   }
 
   /** The reply is over: the last words stay for a moment. */
   finish() {
     clearTimeout(this.#timer);
+    this.#track.endClause();
     this.#page.end();
     this.#timer = setTimeout(() => this.clear(), LINGER_MS);
   }
 
+  /** The reply was cut off, or another begins. */
   clear() {
     clearTimeout(this.#timer);
+    this.#track.cut();
     this.#page.clear();
-    this.#endCue();
     this.#element.replaceChildren();
     this.#element.dataset.empty = "true";
+    this.#element.dataset.paused = "false";
+  }
+
+  /** Another stream begins. */
+  restart() {
+    this.clear();
+    this.#track.restart();
   }
 
   #turnPage() {
-    this.#endCue();
+    this.#track.endClause();
     this.#element.replaceChildren();
-    const now = this.#video.currentTime;
-    this.#cue = new VTTCue(now, now + 60, "");
-    this.#track.addCue(this.#cue);
-  }
-
-  #endCue() {
-    if (this.#cue === null) return;
-    this.#cue.endTime = Math.max(this.#video.currentTime, this.#cue.startTime);
-    this.#cue = null;
   }
 }

@@ -1,46 +1,56 @@
-/** Takes the server's messages to the views: who said what, what is being spoken, the mood. */
+/** Takes the server's messages to the views: who said what, what is being spoken, how things stand. */
 
 const STAGE_FAILURES = Object.freeze(["stage_failed", "asr_failed", "llm_failed", "reply_empty", "tts_failed"]);
 
-/** Events: `mood`, detail what the server says the avatar does. */
+/** Events: `state`, detail {user, agent, mood} as the server says. Messages it does not know are let pass. */
 export class Conversation extends EventTarget {
   #transcript;
   #captions;
+  #inStep;
   /** Whether a clause has begun to be spoken and was not said to be complete. */
   #midClause = false;
   #handlers = new Map([
+    ["user-started-speaking", () => this.#transcript.clearPartial()],
     ["user-transcription", (data) => this.#hearUser(data)],
-    ["bot-llm-started", () => this.#beginReply()],
-    ["bot-tts-text", (data) => this.#speakWord(data)],
-    ["bot-output", (data) => this.#followClause(data)],
-    ["bot-stopped-speaking", () => this.#stopSpeaking()],
+    ["bot-llm-started", () => this.#inStep.run(() => this.#beginReply())],
+    ["bot-tts-text", (data) => this.#inStep.run(() => this.#speakWord(data))],
+    ["bot-output", (data) => this.#inStep.run(() => this.#followClause(data))],
+    ["bot-stopped-speaking", () => this.#inStep.run(() => this.#stopSpeaking())],
     ["error", (data) => this.#tellError(data)],
-    ["server-message", (data) => this.#note(data)],
+    ["server-message", (data) => this.#ownHandlers.get(data.type)?.(data)],
+  ]);
+  #ownHandlers = new Map([
+    ["visavis.state", (data) => this.#follow(data)],
+    ["visavis.turn", ({ record }) => this.#endTurn(record ?? {})],
   ]);
 
   /**
    * @param {import("./transcript.js").Transcript} transcript
    * @param {import("./captions.js").Captions} captions
+   * @param {import("./in_step.js").InStep} inStep when the words of the reply are heard
    */
-  constructor(transcript, captions) {
+  constructor(transcript, captions, inStep) {
     super();
     this.#transcript = transcript;
     this.#captions = captions;
+    this.#inStep = inStep;
   }
 
-  /** @param {{type: string, data: object}} message types that a page does not show are let pass */
+  /** @param {{type: string, data: object}} message */
   handle({ type, data }) {
     this.#handlers.get(type)?.(data);
   }
 
-  /** A typed message, shown at once; the server's word for it replaces it. */
+  /** A typed message, shown at once; the server's word for it settles it. */
   addTypedText(text) {
-    this.#transcript.addUserText(text, { final: false });
+    this.#transcript.addTypedText(text);
   }
 
-  /** Whatever was being said ends here. */
+  /** The connection is gone, and whatever was being said ends here. */
   end() {
-    this.#transcript.endReply();
+    this.#inStep.clear();
+    this.#midClause = false;
+    this.#transcript.settle();
     this.#captions.finish();
   }
 
@@ -53,11 +63,15 @@ export class Conversation extends EventTarget {
   #followClause({ spoken_status: status }) {
     // Clauses are announced ahead, too: "new" says nothing of the one being spoken.
     if (status !== "new") this.#midClause = status === "in-progress";
+    if (status === "completed") this.#captions.endClause();
   }
 
   #stopSpeaking() {
-    this.end();
-    if (!this.#midClause) return;
+    this.#transcript.endReply();
+    if (!this.#midClause) {
+      this.#captions.finish();
+      return;
+    }
     // A greeting has no turn record to say that it was interrupted.
     this.#midClause = false;
     this.#transcript.markReply("interrupted");
@@ -65,8 +79,10 @@ export class Conversation extends EventTarget {
   }
 
   #hearUser({ text, final }) {
-    if (typeof text !== "string" || text.trim() === "") return;
-    this.#transcript.addUserText(text, { final: final !== false });
+    if (typeof text !== "string") return;
+    if (final === false) this.#transcript.showPartial(text.trim());
+    else if (text.trim() === "") this.#transcript.clearPartial();
+    else this.#transcript.addUserText(text);
   }
 
   #speakWord({ text }) {
@@ -82,10 +98,14 @@ export class Conversation extends EventTarget {
     this.#transcript.addNote(String(error ?? message));
   }
 
-  #note(data) {
-    if (data.type === "visavis.state") this.dispatchEvent(new CustomEvent("mood", { detail: data.mood }));
-    if (data.type === "visavis.turn" && data.record?.interrupted === true && data.record.heard_text) {
-      this.#transcript.markReply("interrupted");
-    }
+  #follow({ user, agent, mood }) {
+    // Speech that led to no turn, a cough or a word to somebody else, gets no final transcript.
+    if (user === "silent" && agent !== "preparing") this.#transcript.clearPartial();
+    this.#inStep.run(() => (this.#captions.paused = agent === "held"));
+    this.dispatchEvent(new CustomEvent("state", { detail: { user, agent, mood } }));
+  }
+
+  #endTurn({ interrupted, heard_text: heard }) {
+    if (interrupted === true && heard) this.#inStep.run(() => this.#transcript.markReply("interrupted"));
   }
 }

@@ -1,12 +1,13 @@
-/** Which microphone and which speaker, in a dialog. */
+/** Which microphone and which speaker, and when the user is heard, in a dialog. */
 
 import { listDevices } from "./devices.js";
 
-/** Events: `microphone` (detail: device id), `shortcut` (detail: on). */
+/** Events: `microphone` (detail: device id), `shortcut` and `pushtotalk` (detail: on). */
 export class Settings extends EventTarget {
   #dialog;
   #microphones;
   #speakers;
+  #pushToTalk;
   #note;
   #video;
 
@@ -20,17 +21,24 @@ export class Settings extends EventTarget {
     this.#video = video;
     this.#microphones = dialog.querySelector("#microphone");
     this.#speakers = dialog.querySelector("#speaker");
+    this.#pushToTalk = dialog.querySelector("#push-to-talk");
     this.#note = dialog.querySelector("#devices-note");
     dialog.querySelector("#speaker-field").hidden = typeof video.setSinkId !== "function";
     this.#microphones.addEventListener("change", () => this.#emit("microphone", this.microphone));
     this.#speakers.addEventListener("change", () => this.#chooseSpeaker());
     dialog.querySelector("#shortcut").addEventListener("change", ({ target }) => this.#emit("shortcut", target.checked));
+    this.#pushToTalk.addEventListener("change", () => this.#emit("pushtotalk", this.pushToTalk));
     navigator.mediaDevices?.addEventListener("devicechange", () => this.refresh());
   }
 
   /** The chosen microphone's id; empty for the browser's choice. */
   get microphone() {
     return this.#microphones.value;
+  }
+
+  /** Whether the user is heard only while a button is held. */
+  get pushToTalk() {
+    return this.#pushToTalk.checked;
   }
 
   async open() {

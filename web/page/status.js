@@ -10,12 +10,15 @@ const LABELS = Object.freeze({
 });
 
 /**
- * @param {{state: string, asking: boolean, mood: string, muted: boolean, hasMicrophone: boolean,
- *   name: string, attempt: {attempt: number, of: number}|null}} facts
- *   `asking`: the browser is asking for the microphone; `mood`: what the server says the avatar does
+ * @param {{state: string, asking: boolean, mood: string, muted: boolean, pushToTalk: boolean,
+ *   talking: boolean, hasMicrophone: boolean, name: string,
+ *   attempt: {attempt: number, of: number}|null}} facts
+ *   `asking`: the browser is asking for the microphone; `mood`: what the server says the avatar does;
+ *   `talking`: the button to talk is held
  * @returns {{mood: string, label: string, hint: string}}
  */
-export function status({ state, asking, mood, muted, hasMicrophone, name, attempt }) {
+export function status(facts) {
+  const { state, asking, mood, muted, name, attempt } = facts;
   if (asking) {
     return { mood: "connecting", label: "Waiting for the microphone", hint: "Your browser asks whether it may be used." };
   }
@@ -30,17 +33,19 @@ export function status({ state, asking, mood, muted, hasMicrophone, name, attemp
       };
     case ClientState.READY: {
       const known = Object.hasOwn(LABELS, mood) ? mood : "idle";
-      return { mood: known, label: LABELS[known], hint: readyHint(known, muted, hasMicrophone) };
+      return { mood: known, label: LABELS[known], hint: readyHint(known, facts) };
     }
     case ClientState.FAILED:
       return { mood: "offline", label: "Not connected", hint: "" };
     default:
-      return { mood: "offline", label: "Not connected", hint: "Start and speak, or type below." };
+      return { mood: "offline", label: "Not connected", hint: muted ? "You begin muted." : "Start and speak, or type below." };
   }
 }
 
-function readyHint(mood, muted, hasMicrophone) {
+function readyHint(mood, { muted, pushToTalk, talking, hasMicrophone }) {
   if (!hasMicrophone) return "Type below. The microphone is off.";
   if (muted) return "You are muted.";
-  return mood === "idle" ? "Just speak, or type below." : "";
+  if (talking) return "Let go when you have finished.";
+  if (mood !== "idle") return "";
+  return pushToTalk ? "Hold the button to talk, or type below." : "Just speak, or type below.";
 }

@@ -4,47 +4,92 @@
 const NEAR_END = 48;
 
 export class Transcript {
-  #log;
+  #scroller;
   #list;
   #empty;
+  #partial;
+  #partialText;
   #name = "Vis";
-  #open = { user: null, bot: null };
+  #reply = null;
   #lastReply = null;
+  /** What was typed and not yet taken by the server, in order. */
+  #typed = [];
 
   /**
-   * @param {HTMLElement} log scrolls, has role log, and holds a list
-   * @param {HTMLElement} empty shown while nothing was said
+   * @param {HTMLElement} scroller holds a log with a list, and beside it `.partial`, which no screen
+   *   reader follows, and `.log-empty`, shown while nothing was said
    */
-  constructor(log, empty) {
-    this.#log = log;
-    this.#list = log.querySelector("ol");
-    this.#empty = empty;
+  constructor(scroller) {
+    this.#scroller = scroller;
+    this.#list = scroller.querySelector("ol");
+    this.#empty = scroller.querySelector(".log-empty");
+    this.#partial = scroller.querySelector(".partial");
+    this.#partialText = this.#partial.querySelector("p");
   }
 
   set name(name) {
     this.#name = name;
   }
 
-  /** What the user said; a partial is replaced by what follows it. */
-  addUserText(text, { final = true } = {}) {
-    this.#open.user ??= this.#entry("user", "You");
+  /** What the user is saying, as far as it was understood: provisional, and longer each time. */
+  showPartial(text) {
+    const before = this.#partialText.textContent;
     this.#follow(() => {
-      this.#open.user.text.textContent = text;
-      this.#settle("user", final);
+      if (text.startsWith(before)) {
+        const added = document.createElement("span");
+        added.textContent = text.slice(before.length);
+        this.#partialText.append(added);
+      } else {
+        this.#partialText.textContent = text;
+      }
+      this.#partial.hidden = text === "";
+      this.#showEmpty();
+    });
+  }
+
+  clearPartial() {
+    this.#partial.hidden = true;
+    this.#partialText.replaceChildren();
+    this.#showEmpty();
+  }
+
+  /** What the user said, in the server's last word for it. */
+  addUserText(text) {
+    const typed = this.#typed.findIndex((entry) => sameWords(entry.text.textContent, text));
+    this.#follow(() => {
+      if (typed >= 0) {
+        const [entry] = this.#typed.splice(typed, 1);
+        finish(entry, text);
+      } else {
+        this.clearPartial();
+        finish(this.#add("user", "You"), text);
+      }
+    });
+  }
+
+  /** What the user typed; it waits for the server to take it. */
+  addTypedText(text) {
+    this.#follow(() => {
+      const entry = this.#add("user", "You");
+      entry.text.textContent = text;
+      this.#typed.push(entry);
     });
   }
 
   /** A word of the reply, now that it is heard. */
   addBotWord(word) {
-    this.#open.bot ??= this.#entry("bot", this.#name);
-    this.#lastReply = this.#open.bot;
-    const { text } = this.#open.bot;
-    this.#follow(() => text.append(text.textContent ? ` ${word}` : word));
+    this.#follow(() => {
+      this.#reply ??= this.#add("bot", this.#name);
+      this.#lastReply = this.#reply;
+      const { text } = this.#reply;
+      text.append(text.textContent ? ` ${word}` : word);
+    });
   }
 
   /** The reply is over; the next word begins another. */
   endReply() {
-    if (this.#open.bot) this.#settle("bot", true);
+    if (this.#reply) finish(this.#reply);
+    this.#reply = null;
   }
 
   /** Says something about the reply that was heard last, once. */
@@ -58,14 +103,21 @@ export class Transcript {
 
   /** Something that happened and that nobody said. */
   addNote(text) {
-    const { item } = this.#entry("note", "");
     this.#follow(() => {
+      const { item } = this.#add("note", "");
       item.textContent = text;
       item.removeAttribute("aria-busy");
     });
   }
 
-  #entry(from, who) {
+  /** Nothing more will be said of what is unfinished. */
+  settle() {
+    this.clearPartial();
+    this.endReply();
+    for (const entry of this.#typed.splice(0)) finish(entry);
+  }
+
+  #add(from, who) {
     const item = document.createElement("li");
     item.dataset.from = from;
     // Read out once it is whole, not word by word.
@@ -75,21 +127,29 @@ export class Transcript {
     speaker.textContent = who;
     const text = document.createElement("p");
     item.append(speaker, text);
-    this.#follow(() => this.#list.append(item));
-    this.#empty.hidden = true;
+    this.#list.append(item);
+    this.#showEmpty();
     return { item, text };
   }
 
-  #settle(from, final) {
-    if (!final) return;
-    this.#open[from].item.removeAttribute("aria-busy");
-    this.#open[from] = null;
+  #showEmpty() {
+    this.#empty.hidden = this.#list.childElementCount > 0 || !this.#partial.hidden;
   }
 
   #follow(change) {
-    const { scrollHeight, scrollTop, clientHeight } = this.#log;
+    const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
     const following = scrollHeight - scrollTop - clientHeight < NEAR_END;
     change();
-    if (following) this.#log.scrollTop = this.#log.scrollHeight;
+    if (following) this.#scroller.scrollTop = this.#scroller.scrollHeight;
   }
+}
+
+function finish({ item, text }, words = text.textContent) {
+  text.textContent = words;
+  item.removeAttribute("aria-busy");
+}
+
+function sameWords(one, other) {
+  const words = (text) => text.trim().split(/\s+/u).join(" ");
+  return words(one) === words(other);
 }

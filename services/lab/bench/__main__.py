@@ -103,6 +103,79 @@ def talk_quality(turns: int, utterances: int) -> Benchmark:
     return benchmark("talk-quality", turns, utterances)
 
 
+@measuring
+@click.option("-n", "--questions", default=40, show_default=True, help="Real interruptions.")
+@click.option("--coughs", default=15, show_default=True, help="Coughs of 150 ms.")
+@click.option("--hums", default=15, show_default=True, help="Listeners' mm-hm of 400 ms.")
+def bargein(questions: int, coughs: int, hums: int) -> Benchmark:
+    """How soon a reply falls silent for its caller, and that it does not for a cough."""
+    from services.lab.bench.bargein import benchmark
+
+    return benchmark(questions, coughs, hums)
+
+
+@measuring
+@click.option("--callers", default=4, show_default=True, help="Callers at once.")
+@click.option("--alone", default=40, show_default=True, help="Turns of one caller.")
+@click.option("--each", default=15, show_default=True, help="Turns of each of several callers.")
+@click.option("--rounds", default=8, show_default=True, help="Times that all ask at the same moment.")
+def sessions(callers: int, alone: int, each: int, rounds: int) -> Benchmark:
+    """One caller against several, whose turns come at random."""
+    from services.lab.bench.sessions import benchmark
+
+    return benchmark(callers, alone, each, rounds)
+
+
+@measuring
+@click.option("--minutes", default=30.0, show_default=True, help="Length of the call.")
+def endurance(minutes: float) -> Benchmark:
+    """A long call: slopes of latency, memory, threads and descriptors."""
+    from services.lab.bench.endurance import benchmark
+
+    return benchmark(minutes)
+
+
+@measuring
+@click.option("-n", "--turns", default=20, show_default=True, help="Questions to each server.")
+@click.option("--only", multiple=True, help="One technique; repeatable. [default: all]")
+def techniques(turns: int, only: tuple[str, ...]) -> Benchmark:
+    """What each technique buys, switched off one at a time."""
+    from services.lab.bench.techniques import SWITCHED_OFF, benchmark
+
+    if unknown := set(only) - set(SWITCHED_OFF):
+        raise BadInputError(f"--only: {unknown.pop()!r} is none of {', '.join(SWITCHED_OFF)}")
+    return benchmark(turns, only)
+
+
+@measuring
+@click.option("--peer-python", type=_File, required=True, help="Interpreter of the peer's environment.")
+@click.option("--peer-folder", type=_File, required=True, help="Folder of peer_pipecat.py and ear.py.")
+@click.option("--peer-argument", multiple=True, default=("--turn", "timeout"), help="For the peer.")
+@click.option("-n", "--turns", default=20, show_default=True, help="Questions in a round.")
+@click.option("--rounds", default=2, show_default=True, help="Rounds; sides take turns to begin.")
+def peer(
+    peer_python: Path, peer_folder: Path, peer_argument: tuple[str, ...], turns: int, rounds: int
+) -> Benchmark:
+    """Another voice bot and ours, side by side, by an independent caller."""
+    from services.lab.bench.peer import benchmark
+
+    return benchmark(peer_python, peer_folder, turns, rounds, peer_argument)
+
+
+@main.command()
+@click.argument("a")
+@click.argument("b")
+@click.option("--benchmark", help="Only this one. [default: all that both have]")
+@click.option("--history", "kept", type=_File, default=history.DEFAULT, help="File of runs.")
+def compare(a: str, b: str, benchmark: str | None, kept: Path) -> None:
+    """Ratios of medians of two commits' newest runs, A over B; A may be `latest`."""
+    from rich.console import Console
+
+    from services.lab.bench.compare import compare as print_ratios
+
+    print_ratios(kept, a, b, benchmark, Console())
+
+
 if __name__ == "__main__":
     try:
         main()

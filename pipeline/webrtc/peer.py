@@ -22,6 +22,7 @@ from pipeline.clock import Clock
 from pipeline.errors import BadMessageError, BadOfferError
 from pipeline.events import Pcm
 from pipeline.webrtc import rtvi
+from pipeline.webrtc.tuning.closing import close
 from pipeline.webrtc.tuning.encoders import Bitrate, TimedEncoder, tune_sender
 from pipeline.webrtc.tuning.internals import check_aiortc
 from pipeline.webrtc.tuning.negotiation import prefer_codec
@@ -162,7 +163,7 @@ class Peer:
 
     async def close(self) -> None:
         """Hang up. Nothing of the call survives."""
-        await self._connection.close()
+        await close(self._connection)
         for track in self._tracks.values():
             track.stop()
         self._microphone.cancel()

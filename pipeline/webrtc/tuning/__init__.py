@@ -7,4 +7,5 @@ Written for aiortc 1.16 and refusing any other (`internals`). What it changes, f
   for 280 ms from the first lost packet on (its issue 543); its queues have no bound.
 - `encoders`: the picture's bit rate is ours to set, and the origin of outgoing RTP time stamps is known.
 - `negotiation`: which codecs an answer names.
+- `closing`: a call that ends while it connects leaves neither task nor thread.
 """

@@ -42,11 +42,13 @@ class TimedEncoder(Encoder):
             stamp = read(self._sender, RTP_TIMESTAMP)
             assert isinstance(stamp, int)
             self.origin = (stamp - self._first) % 2**32
+        assert frame.pts is not None
+        assert frame.time_base is not None
+        # Taken before: encoding as H264 moves a frame into the codec's coarser time base.
+        pts = convert_timebase(frame.pts, frame.time_base, Fraction(1, self._clock_rate))
         payloads, timestamp = self._inner.encode(frame, force_keyframe)
         if self._first is None and payloads:
-            assert frame.pts is not None
-            assert frame.time_base is not None
-            self._first = convert_timebase(frame.pts, frame.time_base, Fraction(1, self._clock_rate))
+            self._first = pts
         return payloads, timestamp
 
     def pack(self, packet: "Packet[Any]") -> tuple[list[bytes], int]:

@@ -20,6 +20,10 @@ RECEIVING = "_enabled"
 CODECS = "_codecs"
 """Of a transceiver: what the next answer names, the one to send with first. `setCodecPreferences` comes
 too late: they are settled while the offer is applied, and that makes the transceiver."""
+ICE_STARTED = "_RTCIceTransport__start"
+"""An event, set when the checks are over; None before they begin."""
+ICE_CONNECTION = "_connection"
+"""Of an ICE transport: aioice's end of it."""
 TARGET_BITRATES = {"VP8": "_Vp8Encoder__target_bitrate", "H264": "_H264Encoder__target_bitrate"}
 """Of a video encoder, bits a second; the public setter has limits of its own."""
 

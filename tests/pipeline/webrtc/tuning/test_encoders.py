@@ -1,0 +1,142 @@
+"""Our encoders: what bit rate they have, and where RTP time stamps begin."""
+
+import asyncio
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from aiortc import MediaStreamTrack, RTCRtpCodecParameters, RTCRtpSender
+from aiortc.rtp import RTCP_PSFB_APP, RtcpPsfbPacket, RtpPacket, pack_remb_fci
+from av import VideoFrame
+from av.frame import Frame
+
+from pipeline.webrtc.tuning.encoders import Bitrate, TimedEncoder, VideoEncoder, tune_sender
+from tests.pipeline.webrtc.tuning.calls import StepMicrophone, calling
+from tests.pipeline.webrtc.tuning.sounding import FRAME, frame, voice
+
+OPUS = RTCRtpCodecParameters(mimeType="audio/opus", clockRate=48_000, channels=2, payloadType=96)
+VP8 = RTCRtpCodecParameters(mimeType="video/VP8", clockRate=90_000, payloadType=97)
+H264 = RTCRtpCodecParameters(
+    mimeType="video/H264",
+    clockRate=90_000,
+    payloadType=99,
+    parameters={"packetization-mode": "1", "profile-level-id": "42e01f"},
+)
+RATE = Bitrate(start=800_000, min=400_000, max=1_200_000)
+
+
+def transceiver(codec: RTCRtpCodecParameters) -> Any:
+    kind = codec.mimeType.split("/")[0]
+    return SimpleNamespace(sender=RTCRtpSender(kind, SimpleNamespace(state="new")), _codecs=[codec])
+
+
+def picture(index: int, side: int = 128) -> VideoFrame:
+    noise = np.random.default_rng(index).integers(0, 256, (side, side, 3), dtype=np.uint8)
+    made = VideoFrame.from_ndarray(noise, format="bgr24").reformat(format="yuv420p")
+    made.pts, made.time_base = index * 3600, Fraction(1, 90_000)
+    return made
+
+
+async def estimated(sender: RTCRtpSender, bitrate: int) -> None:
+    """The client's estimate of the path, as aiortc gets it."""
+    fci = pack_remb_fci(bitrate, [sender._ssrc])
+    await sender._handle_rtcp_packet(RtcpPsfbPacket(fmt=RTCP_PSFB_APP, ssrc=1, media_ssrc=0, fci=fci))
+
+
+@pytest.mark.parametrize("codec", [VP8, H264])
+async def test_an_estimate_moves_the_bit_rate_within_our_limits(codec: RTCRtpCodecParameters) -> None:
+    tuned = transceiver(codec)
+    encoder = tune_sender(tuned, RATE)
+    assert isinstance(encoder, VideoEncoder)
+    assert encoder.target_bitrate == 800_000
+    for estimate, expected in ((600_000, 600_000), (100_000, 400_000), (9_000_000, 1_200_000)):
+        await estimated(tuned.sender, estimate)
+        assert encoder.target_bitrate == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("codec", [VP8, H264])
+async def test_the_bit_rate_is_what_is_sent(codec: RTCRtpCodecParameters) -> None:
+    sizes = []
+    for rate in (400_000, 3_200_000):
+        encoder = tune_sender(transceiver(codec), Bitrate(rate, rate, rate))
+        assert encoder is not None
+        sent = [encoder.encode(picture(index))[0] for index in range(40)]
+        sizes.append(sum(len(payload) for payloads in sent[10:] for payload in payloads))
+    assert sizes[1] > 2 * sizes[0]
+
+
+async def test_other_senders_keep_what_aiortc_gives_them() -> None:
+    tune_sender(transceiver(VP8), RATE)
+    untouched = transceiver(VP8).sender
+    await estimated(untouched, 9_000_000)
+    assert untouched._RTCRtpSender__encoder is None
+
+
+async def test_an_encoder_in_use_is_left_alone() -> None:
+    tuned = transceiver(VP8)
+    assert tune_sender(tuned, RATE) is not None
+    assert tune_sender(tuned, RATE) is None
+
+
+async def test_the_origin_is_known_once_a_frame_was_sent() -> None:
+    tuned = transceiver(OPUS)
+    encoder = tune_sender(tuned, RATE)
+    assert isinstance(encoder, TimedEncoder)
+    assert encoder.encode(frame(voice(0), 500))[1] == 0, "aiortc counts from the first frame"
+    assert encoder.origin is None
+    tuned.sender._RTCRtpSender__rtp_timestamp = 1000
+    encoder.encode(frame(voice(1), 501))
+    assert encoder.origin == (1000 - 500 * FRAME) % 2**32
+
+
+class Steps(MediaStreamTrack):
+    """Frames as fast as they are taken, whose numbers begin somewhere and once jump."""
+
+    def __init__(self, kind: str, first: int) -> None:
+        super().__init__()
+        self.kind = kind
+        self.pts: list[int] = []
+        self._index = first
+
+    async def recv(self) -> Frame:
+        await asyncio.sleep(0.002)
+        self._index += 1 if len(self.pts) != 20 else 11
+        made: Frame = frame(voice(self._index), self._index) if self.kind == "audio" else picture(self._index)
+        assert made.pts is not None
+        self.pts.append(made.pts)
+        return made
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("codec", ["VP8", "H264"])
+async def test_a_peer_knows_the_rtp_time_stamps_its_frames_leave_with(codec: str) -> None:
+    voices, faces = Steps("audio", 700), Steps("video", 90)
+    async with calling(StepMicrophone(), voices, faces, video_codec=codec) as (caller, peer, _):
+        stamps = {kind: await _stamps(caller, kind, 40) for kind in ("audio", "video")}
+        for track in (voices, faces):
+            origin = peer.rtp_origin(track.kind)
+            assert origin is not None
+            found = [(stamp - origin) % 2**32 for stamp in stamps[track.kind]]
+            strange = set(found) - set(track.pts)
+            # The Opus encoder looks ahead: at a jump, one packet belongs to both sides of it.
+            assert len(strange) <= (1 if track.kind == "audio" else 0)
+        assert codec in {c.name for c in peer._connection.getTransceivers()[1]._codecs[:1]}
+
+
+async def _stamps(caller: Any, kind: str, count: int) -> list[int]:
+    """RTP time stamps that arrive at the caller's receiver."""
+    receiver = next(t.receiver for t in caller.getTransceivers() if t.kind == kind)
+    handle, stamps, enough = receiver._handle_rtp_packet, set[int](), asyncio.Event()
+
+    async def noted(packet: RtpPacket, arrival_time_ms: int) -> None:
+        stamps.add(packet.timestamp)
+        if len(stamps) >= count:
+            enough.set()
+        await handle(packet, arrival_time_ms=arrival_time_ms)
+
+    receiver._handle_rtp_packet = noted
+    async with asyncio.timeout(30):
+        await enough.wait()
+    return sorted(stamps)

@@ -1,6 +1,8 @@
 # make demo    install what is needed into .venv and open a page that talks
 # make test    run every test that this machine can run
 # make check   lint, types and the rules about who imports whom
+# make bench   run a benchmark: make bench ARGS="latency"; ARGS="--help" lists them
+# make bench-compare   ratios of two commits' runs: make bench-compare A=latest B=43f2f5f
 #
 # Another interpreter: make PYTHON=python3.12 demo.  Some tests only: make test ARGS="-k clauses".
 
@@ -9,7 +11,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo install check test tools
+.PHONY: help demo install check test bench bench-compare tools
 
 PYTHON ?= python3
 VENV := .venv
@@ -41,6 +43,13 @@ check: $(VENV)/.dev
 
 test: $(VENV)/.models $(VENV)/.dev tools $(STOCK_MODULES)
 	$(BIN)/python -m pytest $(ARGS)
+
+# A benchmark wants the machine for itself.
+bench: $(VENV)/.models
+	@$(BIN)/python -m services.lab.bench $(or $(ARGS),--help)
+
+bench-compare: $(VENV)/.models
+	@$(BIN)/python -m services.lab.bench compare $(or $(A),latest) $(or $(B),$(error B=COMMIT is needed)) $(ARGS)
 
 # Each step leaves a stamp, so that it runs again only when what it read has changed.
 

@@ -1,20 +1,23 @@
 """`endurance`: one long call; does anything grow?"""
 
+import math
+
 from services.lab.bench import exchange, quality, tables
 from services.lab.bench.intervals import slope, spread
 from services.lab.bench.sitting import Benchmark, Row, Sitting, Summary
 from services.lab.synthetic_user import calling
 
-BATCH = 60
-"""Different questions; when all were asked they are shuffled and asked again, and said so."""
+QUESTIONS_A_MINUTE = 12
+"""More than fit into a minute, so that no recording is played twice."""
 
 _MEASURED = {
-    "time to first audio, ms": None,
-    "queue, ms": None,
+    "time to first audio, ms": "time_to_first_audio_ms",
+    "queue, ms": "queue_ms",
     "server memory, MB": "rss_mb",
     "server threads": "threads",
     "server descriptors": "descriptors",
 }
+"""What may grow → its key in a turn's record or beside it."""
 
 
 def benchmark(minutes: float) -> Benchmark:
@@ -22,26 +25,19 @@ def benchmark(minutes: float) -> Benchmark:
 
     async def measure(sitting: Sitting) -> None:
         async with sitting.studio() as studio:
-            spoken = await studio.questions(BATCH)
+            spoken = await studio.questions(math.ceil(minutes * QUESTIONS_A_MINUTE))
         rng, clock = sitting.rng(), sitting.clock
         async with sitting.server() as server, calling(server.url, clock) as user:
             await exchange.until_settled(user, clock)
             end = clock.now() + minutes * 60
-            asked = 0
-            while clock.now() < end:
-                if asked and asked % BATCH == 0:
-                    spoken = [spoken[k] for k in rng.permutation(BATCH)]
-                each = spoken[asked % BATCH]
+            for each in spoken:
                 await clock.sleep_until(clock.now() + float(rng.uniform(0, quality.LONGEST_GAP)))
+                if clock.now() >= end:
+                    break
                 done = await exchange.ask(user, each, clock)
                 now = clock.now()
-                row = {
-                    **quality.row_of(done, user, now),
-                    **quality.used(server, now),
-                    "asked_before": asked >= BATCH,
-                }
+                row = {**quality.row_of(done, user, now), **quality.used(server, now)}
                 sitting.rows.append(row)
-                asked += 1
                 sitting.say(f"[{(end - now) / 60:.1f} min left] {quality.told(row)}")
 
     return Benchmark("endurance", measure, summarise)
@@ -52,11 +48,14 @@ def summarise(sitting: Sitting) -> Summary:
     waits = quality.waits(sitting.rows)
     slopes = {}
     for name, key in _MEASURED.items():
-        points = [(k, y) for k, row in enumerate(sitting.rows) if (y := _value(row, name, key)) is not None]
+        points = [(k, y) for k, row in enumerate(sitting.rows) if (y := _value(row, key)) is not None]
         if len(points) >= 3:
             slopes[name] = slope(*zip(*points, strict=True)).rounded(4)
-    results = {"time_to_first_audio_ms": spread(waits), "slopes_per_turn": slopes}
-    results["failed"] = sum(row["record"]["failed"] is not None for row in sitting.rows)
+    results = {
+        "time_to_first_audio_ms": spread(waits),
+        "slopes_per_turn": slopes,
+        "failed": sum(row["record"]["failed"] is not None for row in sitting.rows),
+    }
     shown = [
         tables.spreads("time to first audio", {"all turns": spread(waits)}),
         tables.plain(
@@ -73,7 +72,6 @@ def summarise(sitting: Sitting) -> Summary:
     return Summary(results, {"time_to_first_audio_ms": waits}, shown, remarks or ["nothing rises"])
 
 
-def _value(row: Row, name: str, key: str | None) -> float | None:
-    if key is not None:
-        return row[key]
-    return row["record"]["time_to_first_audio_ms" if name.startswith("time") else "queue_ms"]
+def _value(row: Row, key: str) -> float | None:
+    value: float | None = row["record"][key] if key in row["record"] else row[key]
+    return value

@@ -6,10 +6,12 @@ exponential distribution, so that it is in a turn for about 30 % of the time; th
 
 import asyncio
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from pipeline.errors import VisavisError
 from services.lab.bench import continuity, exchange, quality, tables
 from services.lab.bench.exchange import Exchange
 from services.lab.bench.intervals import ratio, spread
@@ -34,6 +36,13 @@ def benchmark(callers: int, alone: int, each: int, rounds: int) -> Benchmark:
     """`alone` turns of one caller, `each` of several at once, and `rounds` in which they ask together."""
 
     async def measure(sitting: Sitting) -> None:
+        try:
+            await arms(sitting)
+        except* VisavisError as errors:
+            # One caller's trouble ends the run of all; what it was is told as of any benchmark.
+            raise errors.exceptions[0] from None
+
+    async def arms(sitting: Sitting) -> None:
         async with sitting.studio() as studio:
             spoken = await studio.questions(alone + callers * (each + rounds))
         parts = _dealt(spoken, [alone] + [each] * callers + [rounds] * callers)
@@ -50,7 +59,7 @@ def benchmark(callers: int, alone: int, each: int, rounds: int) -> Benchmark:
 
 def _dealt(spoken: Sequence[Spoken], counts: Sequence[int]) -> list[list[Spoken]]:
     bounds = np.cumsum([0, *counts])
-    return [list(spoken[a:b]) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    return [list(spoken[a:b]) for a, b in pairwise(bounds)]
 
 
 async def _at_random(sitting: Sitting, server: Server, label: str, parts: Sequence[Sequence[Spoken]]) -> None:
@@ -176,4 +185,4 @@ def _told_gaps(rows: Sequence[Row]) -> int | None:
     told = [row["speech_gaps_told"] for row in rows if row["speech_gaps_told"] is not None]
     if not told:
         return None
-    return sum(gap["duration_ms"] >= continuity.GAP_MS for gaps in told for gap in gaps)
+    return len([gap for gaps in told for gap in gaps if gap["duration_ms"] >= continuity.GAP_MS])

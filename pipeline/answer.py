@@ -133,10 +133,11 @@ class Answer:
     async def _speak(self, synthesizer: Synthesizer, clauses: asyncio.Queue[str | None]) -> None:
         while (clause := await clauses.get()) is not None:
             started = self._clock.now()
-            chunk = await synthesizer.synthesize(clause)
-            if not self._chunks:
-                self._span(Stage.TTS, started)
-            await self._add(chunk, own=True)
+            async with aclosing(synthesizer.stream(clause)) as pieces:
+                async for piece in pieces:
+                    if not self._chunks:
+                        self._span(Stage.TTS, started)
+                    await self._add(piece, own=True)
 
     async def _add(self, chunk: SpeechChunk, *, own: bool) -> None:
         at = await self.reply.add(chunk, own=own)

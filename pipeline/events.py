@@ -214,7 +214,7 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class SpeechChunk:
-    """A clause, spoken. Phonemes and words lie inside the audio and in order."""
+    """A clause, or some whole words of it, spoken. Phonemes and words lie inside the audio, in order."""
 
     text: str
     pcm: Pcm
@@ -231,8 +231,12 @@ class SpeechChunk:
 
 
 class Synthesizer(Protocol):
-    async def synthesize(self, text: str) -> SpeechChunk:
-        """A clause as speech at WIRE_RATE. Raises SynthesisError."""
+    def stream(self, text: str) -> AsyncGenerator[SpeechChunk, None]:
+        """A clause as speech at WIRE_RATE, in pieces of whole words that adjoin without a seam.
+
+        Their texts, joined by spaces, are the clause's words. Raises SynthesisError. Use it under
+        `contextlib.aclosing`: closing it early stops the work after the current piece.
+        """
         ...
 
 

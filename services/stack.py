@@ -39,8 +39,9 @@ from pipeline.render.performance import Performance
 from pipeline.session import SessionSettings
 from pipeline.stages import Stages
 from pipeline.tts.language import find_language
+from pipeline.tts.pieces import whole
 from pipeline.tts.piper import PiperSettings, PiperSynthesizer, open_voice
-from pipeline.tts.voice_files import find_voice, with_alignments
+from pipeline.tts.voice_files import find_voice, prepare_voice
 from pipeline.webrtc.peer import IceServer
 from pipeline.webrtc.tuning.encoders import Bitrate
 from services.config import Config
@@ -153,15 +154,17 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             transcriber = await loop.run_in_executor(asr, WhisperTranscriber, _whisper(config), asr)
             progress("loading the voice")
             voice = await loop.run_in_executor(
-                tts, lambda: open_voice(with_alignments(find_voice(config.tts.voice), cache))
+                tts, lambda: open_voice(prepare_voice(find_voice(config.tts.voice), cache))
             )
             synthesizer = PiperSynthesizer(voice, tts, _piper(config))
             progress("drawing the face")
             face = await loop.run_in_executor(render, DrawnFace, config.render.size)
             vad = voice_activity.load_model()
             await transcriber.warm()
-            apology = await synthesizer.synthesize(config.agent.apology)
-            greeting = await synthesizer.synthesize(config.agent.greeting) if config.agent.greeting else None
+            apology = await whole(synthesizer.stream(config.agent.apology))
+            greeting = (
+                await whole(synthesizer.stream(config.agent.greeting)) if config.agent.greeting else None
+            )
             evidence = await _open_evidence(config, ranking)
         except BaseException:
             starting.cancel()

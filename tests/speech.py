@@ -10,15 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import soxr
+from piper import PiperVoice
 
 from pipeline.events import Pcm, SpeechChunk
-from pipeline.tts.piper import PiperSettings, PiperSynthesizer, PiperVoice, open_voice
-from pipeline.tts.voice_files import find_voice, with_alignments
+from pipeline.tts.pieces import whole
+from pipeline.tts.piper import PiperSettings, PiperSynthesizer, Voice, open_voice
+from pipeline.tts.voice_files import find_voice, prepare_voice
 
 
 @functools.lru_cache
 def voice() -> PiperVoice:
-    return open_voice(find_voice())
+    return PiperVoice.load(find_voice().model)
 
 
 @functools.lru_cache
@@ -55,9 +57,9 @@ def write_wav(path: Path, pcm: Pcm, rate: int = 48_000, channels: int = 1) -> Pa
 
 
 @functools.lru_cache
-def _aligned_voice() -> PiperVoice:
+def _own_voice() -> Voice:
     with tempfile.TemporaryDirectory() as cache:
-        return open_voice(with_alignments(find_voice(), Path(cache)))
+        return open_voice(prepare_voice(find_voice(), Path(cache)))
 
 
 @functools.lru_cache
@@ -65,4 +67,4 @@ def steady_speech(text: str) -> SpeechChunk:
     """A clause exactly as a server with `tts.noise_scale` and `tts.noise_w_scale` 0 speaks it."""
     with ThreadPoolExecutor(1) as executor:
         settings = PiperSettings(noise_scale=0, noise_w=0)
-        return asyncio.run(PiperSynthesizer(_aligned_voice(), executor, settings).synthesize(text))
+        return asyncio.run(whole(PiperSynthesizer(_own_voice(), executor, settings).stream(text)))

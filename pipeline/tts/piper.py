@@ -1,16 +1,16 @@
 """A Piper voice that speaks clauses and tells when each phoneme and word is spoken."""
 
 import asyncio
-import itertools
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from zipfile import BadZipFile
 
-import numpy as np
 import onnxruntime
-import soxr
 from onnxruntime.capi.onnxruntime_pybind11_state import (
     Fail,
     InvalidArgument,
@@ -18,28 +18,22 @@ from onnxruntime.capi.onnxruntime_pybind11_state import (
     RuntimeException,
 )
 from piper import PiperConfig, PiperVoice, SynthesisConfig
-from piper.const import BOS, PAD
 
 from pipeline.errors import MissingModelError, SynthesisError
-from pipeline.events import WIRE_RATE, Phoneme, Samples, SpeechChunk
-from pipeline.tts.characters import sayable
+from pipeline.events import SpeechChunk
 from pipeline.tts.language import find_language
-from pipeline.tts.verbalise import spoken_forms
-from pipeline.tts.voice_files import VoiceFiles
-from pipeline.tts.waveform import CLAUSE_PAUSE, CUT_PAUSE, SENTENCE_PAUSE, amplified, with_edges
-from pipeline.tts.words import is_sound, word_times
+from pipeline.tts.pieces import RESAMPLER_REACH, PieceCutter, cuts, whole
+from pipeline.tts.script import Line, Script, write_script
+from pipeline.tts.take import Take
+from pipeline.tts.vits import Network, SplitNetwork, WholeNetwork
+from pipeline.tts.voice_files import VoiceFiles, read_part
+from pipeline.tts.voice_graph import DECODER, FLOW, TEXT
+from pipeline.tts.words import is_sound
 
 _LOGGER = logging.getLogger(__name__)
 
 MAX_CHARACTERS = 500
 """Longer text is refused: half a minute of speech in one piece. Clauses are far shorter."""
-
-_MAX_SYMBOLS = 300
-"""Phonemes per run of the voice, about 20 s. A run takes 25 MB for each second and keeps them
-(measured); a clause of long numbers can come to minutes."""
-
-_SENTENCE_ENDS = frozenset(".?!")
-_CLAUSE_ENDS = frozenset(",;:")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,51 +52,47 @@ class PiperSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class _Take:
-    """One run of the voice. Spans in samples of the voice's rate."""
+class Voice:
+    """A voice, loaded."""
 
-    samples: Samples
-    phonemes: Sequence[tuple[str, int, int]]
-    aligned: bool
+    phonemes: PiperVoice
+    """For its settings, and text → phonemes → ids; its own network is not run."""
+    network: Network
 
 
-def open_voice(files: VoiceFiles) -> PiperVoice:
+def open_voice(files: VoiceFiles) -> Voice:
     """Load a voice for one thread, as the thread budget demands. Blocks for about half a second.
 
     Raises MissingModelError when the files are not a voice.
     """
+    try:
+        config = PiperConfig.from_dict(json.loads(files.config.read_text(encoding="utf-8")))
+        if files.parts is None:
+            piper = PiperVoice(session=_session(files.model), config=config)
+            return Voice(piper, WholeNetwork(piper))
+        text, flow, decoder = (_session(read_part(files, name)) for name in (TEXT, FLOW, DECODER))
+    except (ValueError, KeyError, BadZipFile, Fail, InvalidArgument, InvalidProtobuf) as reason:
+        raise MissingModelError(f"{files.model} is not a Piper voice: {reason}") from reason
+    return Voice(PiperVoice(session=text, config=config), SplitNetwork(config, text, flow, decoder))
+
+
+def _session(model: Path | bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    try:
-        config = PiperConfig.from_dict(json.loads(files.config.read_text(encoding="utf-8")))
-        session = onnxruntime.InferenceSession(
-            str(files.model), sess_options=options, providers=["CPUExecutionProvider"]
-        )
-    except (ValueError, KeyError, Fail, InvalidArgument, InvalidProtobuf) as reason:
-        raise MissingModelError(f"{files.model} is not a Piper voice: {reason}") from reason
-    return PiperVoice(session=session, config=config)
-
-
-def _runs(symbols: list[str]) -> Iterator[list[str]]:
-    """A sentence's phonemes in runs of at most _MAX_SYMBOLS, parted at a space where there is one."""
-    while len(symbols) > _MAX_SYMBOLS:
-        space = next((at for at in range(_MAX_SYMBOLS, 0, -1) if symbols[at] == " "), _MAX_SYMBOLS)
-        yield symbols[:space]
-        symbols = symbols[space:]
-    yield symbols
+    return onnxruntime.InferenceSession(model, sess_options=options, providers=["CPUExecutionProvider"])
 
 
 class PiperSynthesizer:
     """A `Synthesizer`; one voice for all sessions. Runs on the executor it is given.
 
-    What espeak takes for several sentences still becomes one chunk. Pauses are part of the audio:
-    after a sentence there are at least 300 ms of quiet, where a clause was cut in mid-phrase at most
-    50 ms, so clauses played one after the other need no silence between them.
+    Pauses are part of the audio: after a sentence there are at least 300 ms of quiet, where a clause
+    was cut in mid-phrase at most 50 ms, so clauses played one after the other need no silence between
+    them.
     """
 
-    def __init__(self, voice: PiperVoice, executor: Executor, settings: PiperSettings | None = None) -> None:
+    def __init__(self, voice: Voice, executor: Executor, settings: PiperSettings | None = None) -> None:
         """Raises ConfigError when there are no text rules for the voice's language."""
         settings = settings or PiperSettings()
         self._voice = voice
@@ -113,95 +103,78 @@ class PiperSynthesizer:
             noise_scale=settings.noise_scale,
             noise_w_scale=settings.noise_w,
         )
-        self._language = find_language(voice.config.espeak_voice)
+        self._language = find_language(voice.phonemes.config.espeak_voice)
         self.unaligned_chunks = 0
         """Chunks whose times were spread evenly, because the voice gave no true ones."""
+        self.whole_clauses = 0
+        """Clauses that were made in one go, because the voice could not be parted."""
 
     async def warm(self) -> None:
         """Pay what the first run costs (espeak's data, memory), before anybody waits for it."""
-        await self.synthesize("Hello, how are you today?")
+        await whole(self.stream("Hello, how are you today?"))
 
-    async def synthesize(self, text: str) -> SpeechChunk:
-        """A clause as speech at WIRE_RATE; its words are those of `text`, split at white space.
+    async def stream(self, text: str) -> AsyncGenerator[SpeechChunk, None]:
+        """A clause as speech at WIRE_RATE, in pieces: see `Synthesizer`. Its words are those of
+        `text`, split at white space.
 
         Raises SynthesisError when there is nothing to say in it, when it is longer than
         MAX_CHARACTERS, or when the voice fails.
         """
-        loop = asyncio.get_running_loop()
-        chunk = await loop.run_in_executor(self._executor, self._speak, text)
-        if not chunk.aligned:
-            self.unaligned_chunks += 1
-            _LOGGER.warning("the voice gave no alignment: times of a chunk are spread evenly")
-        return chunk
-
-    def _speak(self, text: str) -> SpeechChunk:
         if len(text) > MAX_CHARACTERS:
             raise SynthesisError(f"text of {len(text)} characters: expected at most {MAX_CHARACTERS}")
-        words = text.split()
-        forms = [sayable(form) for form in spoken_forms(words, self._language)]
-        takes = self._takes(" ".join(filter(None, forms)))
-        rate = self._voice.config.sample_rate
-        speech = np.concatenate([take.samples for take in takes])
-        pcm = np.clip(soxr.resample(speech, rate, WIRE_RATE) * 32767, -32768, 32767).astype(np.int16)
-        duration = len(pcm) / WIRE_RATE
-        offsets = itertools.accumulate((len(take.samples) for take in takes), initial=0)
-        phonemes = [
-            Phoneme(symbol, min((offset + start) / rate, duration), min((offset + end) / rate, duration))
-            for take, offset in zip(takes, offsets, strict=False)
-            for symbol, start, end in take.phonemes
-        ]
-        alone = [list(itertools.chain.from_iterable(self._voice.phonemize(form))) for form in forms]
-        return SpeechChunk(
-            text=text,
-            pcm=pcm,
-            sample_rate=WIRE_RATE,
-            phonemes=phonemes,
-            words=word_times(list(zip(words, alone, strict=True)), phonemes, duration),
-            aligned=all(take.aligned for take in takes),
-        )
+        loop = asyncio.get_running_loop()
+        pieces = self._pieces(text)
+        if not self._voice.network.in_pieces:
+            self.whole_clauses += 1
+        while (piece := await loop.run_in_executor(self._executor, _next, pieces)) is not None:
+            if not piece.aligned:
+                self.unaligned_chunks += 1
+                _LOGGER.warning("the voice gave no alignment: times of a chunk are spread evenly")
+            yield piece
 
-    def _takes(self, said: str) -> list[_Take]:
-        sentences = [
-            [symbol for symbol in sentence if symbol in self._voice.config.phoneme_id_map]
-            for sentence in self._voice.phonemize(said)
-        ]
-        runs = [run for run in itertools.chain(*map(_runs, sentences)) if any(map(is_sound, run))]
-        if not runs:
-            raise SynthesisError("nothing to say: no letter or digit that the voice can speak")
-        return [self._take(run) for run in runs]
+    def _pieces(self, text: str) -> Iterator[SpeechChunk]:
+        script = write_script(text, self._voice.phonemes, self._language)
+        cutter = PieceCutter(script, self._voice.phonemes.config.sample_rate)
+        first = 0
+        aligned = True
+        for line in script.lines:
+            take = self._take(line)
+            aligned = aligned and take.aligned
+            base, placed = cutter.length, 0
+            for symbol in self._cuts(script, first, line, take):
+                cutter.add(take.until(symbol, RESAMPLER_REACH))
+                bounds = [base + at for at in take.bounds]
+                cutter.place(pairwise(bounds[placed : symbol + 1]))
+                yield cutter.cut(bounds[symbol], aligned=aligned)
+                placed = symbol
+            cutter.add(take.rest())
+            cutter.place(pairwise(base + at for at in take.bounds[placed:]))
+            first += len(line.symbols)
+            if line is script.lines[-1] or script.ends_word(first):
+                yield cutter.cut(cutter.length, aligned=aligned)
+                aligned = True
 
-    def _take(self, symbols: list[str]) -> _Take:
-        end = next(symbol for symbol in reversed(symbols) if symbol != " ")
-        least, most = 0.0, None
-        if end in _SENTENCE_ENDS:
-            least = SENTENCE_PAUSE
-        elif end in _CLAUSE_ENDS:
-            least = CLAUSE_PAUSE
-        else:
-            # The sentence goes on in the next clause; without a comma the voice would end it here.
-            symbols = [*symbols, ",", " "]
-            most = CUT_PAUSE
-        ids = self._voice.phonemes_to_ids(symbols)
-        try:
-            result = self._voice.phoneme_ids_to_audio(ids, self._synthesis, include_alignments=True)
-        except (Fail, InvalidArgument, RuntimeException) as reason:
-            raise SynthesisError(f"the voice failed on {len(ids)} phoneme ids: {reason}") from reason
-        raw, widths = result if isinstance(result, tuple) else (result, None)
-        aligned = widths is not None and len(widths) == len(ids) and int(widths.sum()) == len(raw)
-        if widths is None or not aligned:
-            widths = np.full(len(ids), len(raw) / len(ids))
-        bounds = self._bounds(symbols, widths)
-        rate = self._voice.config.sample_rate
-        samples, cut = with_edges(amplified(raw, self._gain), rate, least=least, most=most)
-        inside = np.clip(bounds - cut, 0, len(samples)).astype(int)
-        spans = [
-            (symbol, int(start), int(stop))
-            for symbol, (start, stop) in zip(symbols, itertools.pairwise(inside), strict=True)
-        ]
-        return _Take(samples=samples, phonemes=spans, aligned=aligned)
+    def _take(self, line: Line) -> Take:
+        ids = self._voice.phonemes.phonemes_to_ids(list(line.symbols))
+        run = self._voice.network.begin(ids, self._synthesis)
+        return Take(line, run, len(ids), self._voice.phonemes, self._gain)
 
-    def _bounds(self, symbols: Sequence[str], widths: np.ndarray) -> np.ndarray:
-        """Sample at which each symbol begins, and the end of the last; each has its pad after it."""
-        ids = self._voice.config.phoneme_id_map
-        counts = [len(ids[symbol]) + len(ids[PAD]) for symbol in (BOS, *symbols)]
-        return np.cumsum(np.add.reduceat(widths, [0, *itertools.accumulate(counts)]))[: len(symbols) + 1]
+    def _cuts(self, script: Script, first: int, line: Line, take: Take) -> list[int]:
+        """Which symbols of a line, the script's `first` and following, a piece ends before."""
+        if not (self._voice.network.in_pieces and take.aligned):
+            return []
+        times = [at / self._voice.phonemes.config.sample_rate for at in take.bounds]
+        ends = [
+            (end - first, times[end - first])
+            for _, end in script.spans
+            if first < end < first + len(line.symbols) and script.ends_word(end)
+        ]
+        sound = next(at for at, symbol in enumerate(line.symbols) if is_sound(symbol))
+        return cuts(ends, times[sound], times[-1])
+
+
+def _next(pieces: Iterator[SpeechChunk]) -> SpeechChunk | None:
+    try:
+        return next(pieces, None)
+    except (Fail, InvalidArgument, RuntimeException) as reason:
+        raise SynthesisError(f"the voice failed: {reason}") from reason

@@ -40,12 +40,13 @@ def audible_span(samples: Samples, rate: int) -> tuple[int, int]:
     return int(loud[0]) * size, int(loud[-1] + 1) * size
 
 
-def with_edges(samples: Samples, rate: int, *, least: float, most: float | None) -> tuple[Samples, int]:
-    """Speech with at most LEAD before the first sound, and between `least` and `most` seconds of quiet
-    after the last. Also returns how many samples were taken from the front.
-    """
-    first, last = audible_span(samples, rate)
-    cut = max(0, first - int(LEAD * rate))
+def lead(samples: Samples, rate: int) -> int:
+    """How many samples to drop from the front, so that at most LEAD is left before the first sound."""
+    return max(0, audible_span(samples, rate)[0] - int(LEAD * rate))
+
+
+def with_pause(samples: Samples, rate: int, *, least: float, most: float | None) -> Samples:
+    """The samples with between `least` and `most` seconds of quiet after the last sound."""
+    last = audible_span(samples, rate)[1]
     end = len(samples) if most is None else min(len(samples), last + int(most * rate))
-    missing = last + int(least * rate) - end
-    return np.pad(samples[cut:end], (0, max(0, missing))), cut
+    return np.pad(samples[:end], (0, max(0, last + int(least * rate) - end)))

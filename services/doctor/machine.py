@@ -13,10 +13,10 @@ from services.doctor.finding import Finding, Verdict
 
 GIB = 1024**3
 CACHE_BYTES = 250 * 1024**2
-"""The re-quantised language model and the voice with alignments, with room to write them beside the old."""
+"""The re-quantised language model and the voice in parts, with room to write them beside the old."""
 PREPARED = {
     "the re-quantised language model": "*.Q8_0.gguf",
-    "the voice with alignments": "*.aligned.onnx",
+    "the voice in parts": "*.aligned.zip",
 }
 """What is made once and kept in the cache folder, by the names that its makers give it."""
 ENOUGH_MEMORY = 2 * GIB

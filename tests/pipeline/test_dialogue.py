@@ -60,6 +60,7 @@ class Models:
         self.says = ["I am well. ", "Thank you for asking me today."]
         self.cut_after: int | None = None
         self.deaf = self.dumb = False
+        self.voice = Voice(self)
         self.prompts: list[list[Message]] = []
         self.warmed: list[str] = []
         self.streams_closed = 0
@@ -90,11 +91,18 @@ class Models:
         finally:
             self.streams_closed += 1
 
-    async def synthesize(self, text: str) -> SpeechChunk:
-        if self.dumb:
+
+class Voice:
+    """Breaks when the models are dumb."""
+
+    def __init__(self, models: Models) -> None:
+        self._models = models
+
+    async def stream(self, text: str) -> AsyncGenerator[SpeechChunk, None]:
+        if self._models.dumb:
             raise SynthesisError("the voice broke")
-        await self.clock.sleep_until(self.clock.now() + 0.05)
-        return speech(text)
+        await self._models.clock.sleep_until(self._models.clock.now() + 0.05)
+        yield speech(text)
 
 
 class Portrait:
@@ -147,7 +155,7 @@ class Call:
             transcriber=models,
             prompts=models,
             language_model=models,
-            synthesizer=models,
+            synthesizer=models.voice,
             performer=self.portrait,
             face=self.portrait,
             render_executor=executor,
@@ -383,10 +391,10 @@ async def test_an_interruption_in_the_very_pass_in_which_a_clause_is_ready(inter
     async with calling() as call:
         voiced: asyncio.Future[SpeechChunk] = asyncio.get_running_loop().create_future()
 
-        async def synthesize(text: str) -> SpeechChunk:
-            return await voiced
+        async def stream(text: str) -> AsyncGenerator[SpeechChunk, None]:
+            yield await voiced
 
-        call.models.synthesize = synthesize  # type: ignore[method-assign]
+        call.models.voice.stream = stream  # type: ignore[method-assign]
         call.speak(end=False)
         await call.play(1)
         voiced.set_result(speech("Too late."))

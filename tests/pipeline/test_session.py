@@ -75,7 +75,7 @@ def session_with(executor: ThreadPoolExecutor, turns: list[TurnTrace], **setting
         transcriber=models,
         prompts=models,
         language_model=models,
-        synthesizer=models,
+        synthesizer=models.voice,
         performer=portrait,
         face=portrait,
         render_executor=executor,

@@ -238,7 +238,7 @@ def test_what_is_prepared_is_told_from_what_is_not(tmp_path: Path) -> None:
     assert "language model, the voice" in machine.cache(config).detail
     (tmp_path / model_file.CACHED_NAME).touch()
     (tmp_path / "below").mkdir()
-    (tmp_path / "below" / "joe-0123.aligned.onnx").touch()
+    (tmp_path / "below" / "joe-0123.aligned.zip").touch()
     assert "everything is prepared" in machine.cache(config).detail
 
 

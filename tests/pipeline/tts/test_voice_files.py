@@ -1,84 +1,115 @@
+import logging
 import threading
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import onnx
 import pytest
-from onnx import TensorProto, helper
 
 from pipeline.errors import ConfigError, MissingModelError
 from pipeline.tts import voice_files
-from pipeline.tts.voice_files import VoiceFiles, find_voice, with_alignments
-
-
-def write_voice(folder: Path, operation: str = "Ceil", name: str = "v") -> VoiceFiles:
-    """A graph of one node, which is all that patching looks at."""
-    value = [helper.make_tensor_value_info(side, TensorProto.FLOAT, [1]) for side in ("x", "y")]
-    nodes = [helper.make_node(operation, ["x"], ["w"]), helper.make_node("Neg", ["w"], ["y"])]
-    graph = helper.make_graph(nodes, name, value[:1], value[1:])
-    files = VoiceFiles(folder / "voice.onnx", folder / "voice.onnx.json")
-    onnx.save(helper.make_model(graph), files.model)
-    files.config.write_text("{}")
-    return files
+from pipeline.tts.voice_files import VoiceFiles, find_voice, prepare_voice, read_part
+from pipeline.tts.voice_graph import PARTS
+from tests.pipeline.tts.voices import write_voice
 
 
 def outputs(model: Path) -> list[str]:
     return [output.name for output in onnx.load(model).graph.output]
 
 
-def test_the_duration_tensor_becomes_an_output_of_a_copy(tmp_path: Path) -> None:
-    source = write_voice(tmp_path)
-    patched = with_alignments(source, tmp_path / "cache")
-    assert outputs(patched.model) == ["y", "w"]
-    assert outputs(source.model) == ["y"]
-    assert patched.config == source.config
+def whole_parts(files: VoiceFiles) -> bool:
+    return all(onnx.load_from_string(read_part(files, name)).graph.node for name in PARTS)
 
 
-def test_a_patched_voice_is_not_patched_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_parts_are_kept_and_the_voice_left_alone(tmp_path: Path) -> None:
     source = write_voice(tmp_path)
-    first = with_alignments(source, tmp_path)
+    prepared = prepare_voice(source, tmp_path / "cache")
+    assert whole_parts(prepared)
+    assert (prepared.model, prepared.config) == (source.model, source.config)
+    assert outputs(source.model) == ["audio"]
+
+
+def test_a_prepared_voice_is_not_prepared_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = write_voice(tmp_path)
+    first = prepare_voice(source, tmp_path)
     monkeypatch.setattr(onnx, "load", None)
-    assert with_alignments(source, tmp_path) == first
+    assert prepare_voice(source, tmp_path) == first
 
 
-def test_another_voice_of_the_same_name_is_another_copy(tmp_path: Path) -> None:
-    first = with_alignments(write_voice(tmp_path), tmp_path)
-    second = with_alignments(write_voice(tmp_path, name="other"), tmp_path)
-    assert first.model != second.model
-    assert second.model.is_file()
+def test_another_voice_of_the_same_name_has_other_parts(tmp_path: Path) -> None:
+    first = prepare_voice(write_voice(tmp_path), tmp_path)
+    second = prepare_voice(write_voice(tmp_path, name="other"), tmp_path)
+    assert first.parts != second.parts
+    assert whole_parts(second)
 
 
-def test_many_at_once_make_one_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_at_once_keep_one_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, cache = write_voice(tmp_path), tmp_path / "cache"
-    together, save = threading.Barrier(4), onnx.save
+    together, split = threading.Barrier(4), voice_files.split
 
-    def save_together(graph: onnx.ModelProto, path: Path) -> None:
+    def split_together(model: onnx.ModelProto) -> dict[str, onnx.ModelProto]:
         together.wait(10)
-        save(graph, path)
+        return split(model)
 
-    monkeypatch.setattr(onnx, "save", save_together)
+    monkeypatch.setattr(voice_files, "split", split_together)
     with ThreadPoolExecutor(4) as pool:
-        found = set(pool.map(lambda _: with_alignments(source, cache).model, range(4)))
-    assert list(cache.iterdir()) == list(found)
-    assert outputs(found.pop()) == ["y", "w"]
+        found = set(pool.map(lambda _: prepare_voice(source, cache), range(4)))
+    (prepared,) = found
+    assert list(cache.iterdir()) == [prepared.parts]
+    assert whole_parts(prepared)
 
 
 def test_a_failed_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source, cache = write_voice(tmp_path), tmp_path / "cache"
 
-    def fail(graph: onnx.ModelProto, path: Path) -> None:
-        path.write_bytes(b"half")
+    def fail(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(onnx, "save", fail)
+    monkeypatch.setattr(zipfile.ZipFile, "writestr", fail)
     with pytest.raises(ConfigError, match="cannot be kept"):
-        with_alignments(source, cache)
+        prepare_voice(source, cache)
     assert list(cache.iterdir()) == []
 
 
+@pytest.mark.parametrize("left", [0, 10, 300, -10])
+def test_parts_that_were_cut_short_are_made_again(left: int, tmp_path: Path) -> None:
+    files = write_voice(tmp_path)
+    parts = prepare_voice(files, tmp_path / "cache").parts
+    assert parts is not None
+    parts.write_bytes(parts.read_bytes()[:left])
+    assert whole_parts(prepare_voice(files, tmp_path / "cache"))
+
+
+def test_the_copy_of_an_earlier_version_goes(tmp_path: Path) -> None:
+    files, cache = write_voice(tmp_path), tmp_path / "cache"
+    parts = prepare_voice(files, cache).parts
+    assert parts is not None
+    old = parts.with_suffix(".onnx")
+    parts.rename(old)
+    assert prepare_voice(files, cache).parts == parts
+    assert list(cache.iterdir()) == [parts]
+
+
+def test_a_voice_that_cannot_be_parted_tells_its_durations(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    source = write_voice(tmp_path, flow="/other/")
+    with caplog.at_level(logging.WARNING):
+        prepared = prepare_voice(source, tmp_path / "cache")
+    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
+        "voice voice.onnx speaks clause by clause"
+    ]
+    assert (prepared.parts, prepared.config) == (None, source.config)
+    assert outputs(prepared.model) == ["audio", "widths"]
+    whole = prepared.model.read_bytes()
+    prepared.model.write_bytes(whole[:10])
+    assert prepare_voice(source, tmp_path / "cache").model.read_bytes() == whole
+
+
 def test_a_voice_without_durations_is_used_as_it_is(tmp_path: Path) -> None:
-    source = write_voice(tmp_path, operation="Floor")
-    assert with_alignments(source, tmp_path / "cache") == source
+    source = write_voice(tmp_path, durations="Floor")
+    assert prepare_voice(source, tmp_path / "cache") == source
 
 
 def test_a_missing_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,16 +126,8 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
         find_voice(tmp_path / "half.onnx")
 
 
-def test_a_copy_that_was_cut_short_is_made_again(tmp_path: Path) -> None:
-    files = write_voice(tmp_path)
-    patched = with_alignments(files, tmp_path / "cache").model
-    whole = patched.read_bytes()
-    patched.write_bytes(whole[:10])
-    assert with_alignments(files, tmp_path / "cache").model.read_bytes() == whole
-
-
 def test_a_cache_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     files = write_voice(tmp_path)
     (tmp_path / "file").touch()
     with pytest.raises(ConfigError, match=r"server\.cache_dir"):
-        with_alignments(files, tmp_path / "file" / "cache")
+        prepare_voice(files, tmp_path / "file" / "cache")

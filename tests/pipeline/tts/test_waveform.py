@@ -1,6 +1,6 @@
 import numpy as np
 
-from pipeline.tts.waveform import LEAD, amplified, audible_span, with_edges
+from pipeline.tts.waveform import LEAD, amplified, audible_span, lead, with_pause
 
 RATE = 1000
 
@@ -29,19 +29,17 @@ def test_sound_is_found_between_silences() -> None:
 
 
 def test_leading_silence_is_cut_to_twenty_milliseconds() -> None:
-    samples, cut = with_edges(quiet_loud_quiet(0.4, 0.2, 0.3), RATE, least=0, most=None)
-    assert cut == 380
-    assert len(samples) == int(LEAD * RATE) + 200 + 300
+    assert lead(quiet_loud_quiet(0.4, 0.2, 0.3), RATE) == 400 - int(LEAD * RATE)
 
 
 def test_a_short_lead_stays() -> None:
-    assert with_edges(quiet_loud_quiet(0.01, 0.2, 0.3), RATE, least=0, most=None)[1] == 0
+    assert lead(quiet_loud_quiet(0.01, 0.2, 0.3), RATE) == 0
 
 
 def test_a_pause_is_lengthened_but_a_natural_one_is_kept() -> None:
-    assert len(with_edges(quiet_loud_quiet(0, 0.2, 0.1), RATE, least=0.3, most=None)[0]) == 500
-    assert len(with_edges(quiet_loud_quiet(0, 0.2, 0.4), RATE, least=0.3, most=None)[0]) == 600
+    assert len(with_pause(quiet_loud_quiet(0, 0.2, 0.1), RATE, least=0.3, most=None)) == 500
+    assert len(with_pause(quiet_loud_quiet(0, 0.2, 0.4), RATE, least=0.3, most=None)) == 600
 
 
 def test_quiet_after_a_cut_clause_is_shortened() -> None:
-    assert len(with_edges(quiet_loud_quiet(0, 0.2, 0.4), RATE, least=0, most=0.05)[0]) == 250
+    assert len(with_pause(quiet_loud_quiet(0, 0.2, 0.4), RATE, least=0, most=0.05)) == 250

@@ -73,10 +73,22 @@ async def test_axe_finds_nothing_serious(
     assert await violations(page, axe) == []
 
 
-@pytest.mark.parametrize("width", [320, 360, 768, 1280])
-async def test_nothing_sticks_out_sideways(open_page: Open, server: FakeServer, width: int) -> None:
-    page = await open_page(server.url, viewport={"width": width, "height": 700})
+@pytest.mark.parametrize(("width", "height"), [(320, 700), (360, 700), (740, 375), (768, 700), (1280, 700)])
+async def test_nothing_sticks_out_sideways(
+    open_page: Open, server: FakeServer, width: int, height: int
+) -> None:
+    page = await open_page(server.url, viewport={"width": width, "height": height})
+    await hold_to_talk(page)
+    await page.get_by_role("button", name="Start talking").click()
+    session = await server.session()
+    session.state(agent="speaking", mood="speaking")
+    await expect(page.get_by_role("button", name="Hold to talk")).to_be_visible()
     assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    frame = await page.locator("#frame").bounding_box()
+    mute = await page.locator("#mute").bounding_box()
+    assert frame is not None
+    assert mute is not None
+    assert mute["y"] > frame["y"] + frame["height"] or mute["x"] > frame["x"] + frame["width"]
 
 
 async def test_everything_is_reached_and_shown_by_tab(open_page: Open, server: FakeServer) -> None:

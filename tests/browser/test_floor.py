@@ -347,6 +347,28 @@ async def test_text_typed_while_speaking_is_a_line_of_its_own(open_page: Open, s
     await expect(page.locator(".partial")).to_be_hidden()
 
 
+async def test_the_end_of_the_conversation_stays_in_sight_unless_one_reads_on_above(
+    open_page: Open, server: FakeServer
+) -> None:
+    page = await open_page(server.url, viewport={"width": 375, "height": 667})
+    session = await call(page, server)
+    for _ in range(8):
+        session.say("Right here, with you.")
+        session.end_reply()
+    lines = page.get_by_role("log").get_by_role("listitem")
+    await expect(lines).to_have_count(8)
+    await expect(lines.last).to_be_in_viewport(ratio=1)
+    await hold_to_talk(page)  # its button takes some of the log's room
+    await expect(lines.last).to_be_in_viewport(ratio=1)
+    session.hear("so where", final=False)
+    await expect(page.locator(".partial p")).to_be_in_viewport(ratio=1)
+    log = page.locator("#log")
+    await log.evaluate("(log) => new Promise((read) => { log.onscrollend = read; log.scrollTop = 0; })")
+    session.hear("so where are you", final=False)
+    await expect(page.locator(".partial p")).to_have_text("so where are you")
+    assert await log.evaluate("(log) => log.scrollTop") == 0
+
+
 async def test_hanging_up_in_mid_speech_leaves_nothing_provisional(
     open_page: Open, server: FakeServer
 ) -> None:

@@ -9,6 +9,7 @@ from jsonschema import Draft202012Validator
 from playwright.async_api import Page, expect
 
 from tests.browser.fake_server import SIDE, WEB, FakeServer, FakeSession
+from tests.browser.floor import hold_to_talk
 from tests.browser.watch import until
 
 pytestmark = pytest.mark.browser
@@ -214,11 +215,14 @@ async def test_captions_can_be_hidden(open_page: Open, server: FakeServer) -> No
     await expect(page.locator("#captions")).to_be_hidden()
 
 
-@pytest.mark.parametrize(("width", "height"), [(360, 740), (400, 800)])
-async def test_a_phone_shows_the_whole_call_on_one_screen(
-    open_page: Open, server: FakeServer, width: int, height: int
+@pytest.mark.parametrize("push_to_talk", [False, True])
+@pytest.mark.parametrize(("width", "height"), [(375, 667), (360, 740), (768, 1024), (740, 375)])
+async def test_a_phone_or_a_tablet_shows_the_whole_call_on_one_screen(
+    open_page: Open, server: FakeServer, width: int, height: int, push_to_talk: bool
 ) -> None:
     page = await open_page(server.url, viewport={"width": width, "height": height})
+    if push_to_talk:
+        await hold_to_talk(page)
     session = await call(page, server)
     for turn in range(8):
         session.hear(f"Where are you for the {turn}th time?")
@@ -228,7 +232,7 @@ async def test_a_phone_shows_the_whole_call_on_one_screen(
     for shown in (page.locator("#frame"), page.get_by_label("Message to Vis")):
         await expect(shown).to_be_in_viewport(ratio=1)
     assert await page.evaluate("document.documentElement.scrollHeight") <= height
-    assert await page.locator("#log").evaluate("(log) => log.clientHeight") >= 96
+    assert await page.locator("#log").evaluate("(log) => log.clientHeight") >= (96 if height > width else 64)
 
 
 async def test_another_microphone_can_be_chosen(open_page: Open, server: FakeServer) -> None:

@@ -14,6 +14,8 @@ export class Transcript {
   #lastReply = null;
   /** What was typed and not yet taken by the server, in order. */
   #typed = [];
+  /** Whether the reader is at the end, and stays there as it moves. */
+  #following = true;
 
   /**
    * @param {HTMLElement} scroller holds a log with a list, and beside it `.partial`, which no screen
@@ -25,6 +27,8 @@ export class Transcript {
     this.#empty = scroller.querySelector(".log-empty");
     this.#partial = scroller.querySelector(".partial");
     this.#partialText = this.#partial.querySelector("p");
+    scroller.addEventListener("scroll", () => (this.#following = this.#isNearEnd()));
+    new ResizeObserver(() => this.#keepUp()).observe(scroller);
   }
 
   set name(name) {
@@ -137,10 +141,17 @@ export class Transcript {
   }
 
   #follow(change) {
-    const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
-    const following = scrollHeight - scrollTop - clientHeight < NEAR_END;
     change();
-    if (following) this.#scroller.scrollTop = this.#scroller.scrollHeight;
+    this.#keepUp();
+  }
+
+  #keepUp() {
+    if (this.#following) this.#scroller.scrollTop = this.#scroller.scrollHeight;
+  }
+
+  #isNearEnd() {
+    const { scrollHeight, scrollTop, clientHeight } = this.#scroller;
+    return scrollHeight - scrollTop - clientHeight < NEAR_END;
   }
 }
 

@@ -326,6 +326,25 @@ async def test_a_partial_grows_beside_the_log_and_becomes_a_line_of_it(
     await expect(partial.locator("p")).to_have_text("and")
 
 
+async def test_a_turn_that_was_not_over_goes_on_in_the_same_line(open_page: Open, server: FakeServer) -> None:
+    page = await open_page(server.url)
+    session = await call(page, server)
+    partial = page.locator(".partial p")
+    lines = page.get_by_role("log").get_by_role("listitem")
+    session.hear("What is")
+    session.state(agent="preparing", mood="thinking")
+    await expect(lines).to_have_text(["YouWhat is"])
+    session.send("server-message", {"type": "visavis.reopened"})
+    await expect(lines).to_have_count(0)
+    await expect(partial).to_have_text("What is")
+    session.send("server-message", {"type": "visavis.reopened"})
+    session.hear("What is the", final=False)
+    await expect(partial).to_have_text("What is the")
+    session.hear("What is the largest planet?")
+    await expect(lines).to_have_text(["YouWhat is the largest planet?"])
+    await expect(partial).to_be_hidden()
+
+
 async def test_text_typed_while_speaking_is_a_line_of_its_own(open_page: Open, server: FakeServer) -> None:
     page = await open_page(server.url)
     session = await call(page, server)
@@ -342,9 +361,9 @@ async def test_text_typed_while_speaking_is_a_line_of_its_own(open_page: Open, s
     session.hear("Second one")
     await expect(lines.nth(1)).not_to_have_attribute("aria-busy", "true")
     await expect(lines.nth(0)).to_have_attribute("aria-busy", "true")
+    await expect(page.locator(".partial")).to_be_hidden()
     session.hear("Tell me a story.")
     await expect(lines).to_have_text(["YouFirst", "YouSecond one", "YouTell me a story."])
-    await expect(page.locator(".partial")).to_be_hidden()
 
 
 async def test_the_end_of_the_conversation_stays_in_sight_unless_one_reads_on_above(

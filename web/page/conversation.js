@@ -2,6 +2,9 @@
 
 const STAGE_FAILURES = Object.freeze(["stage_failed", "asr_failed", "llm_failed", "reply_empty", "tts_failed"]);
 
+/** What the agent does when nothing that was said is still being considered. */
+const UNDISTURBED = Object.freeze(["idle", "speaking"]);
+
 /** Events: `state`, detail {user, agent, mood} as the server says. Messages it does not know are let pass. */
 export class Conversation extends EventTarget {
   #transcript;
@@ -10,7 +13,6 @@ export class Conversation extends EventTarget {
   /** Whether a clause has begun to be spoken and was not said to be complete. */
   #midClause = false;
   #handlers = new Map([
-    ["user-started-speaking", () => this.#transcript.clearPartial()],
     ["user-transcription", (data) => this.#hearUser(data)],
     ["bot-llm-started", () => this.#inStep.run(() => this.#beginReply())],
     ["bot-tts-text", (data) => this.#inStep.run(() => this.#speakWord(data))],
@@ -21,6 +23,7 @@ export class Conversation extends EventTarget {
   ]);
   #ownHandlers = new Map([
     ["visavis.state", (data) => this.#follow(data)],
+    ["visavis.reopened", () => this.#transcript.reopenUserText()],
     ["visavis.turn", ({ record }) => this.#endTurn(record ?? {})],
   ]);
 
@@ -99,8 +102,8 @@ export class Conversation extends EventTarget {
   }
 
   #follow({ user, agent, mood }) {
-    // Speech that led to no turn, a cough or a word to somebody else, gets no final transcript.
-    if (user === "silent" && agent !== "preparing") this.#transcript.clearPartial();
+    // Speech that led to no turn, a cough or a "mm-hm", gets no final transcript.
+    if (user === "silent" && UNDISTURBED.includes(agent)) this.#transcript.clearPartial();
     this.#inStep.run(() => (this.#captions.paused = agent === "held"));
     this.dispatchEvent(new CustomEvent("state", { detail: { user, agent, mood } }));
   }

@@ -10,6 +10,7 @@ export class Transcript {
   #partial;
   #partialText;
   #name = "Vis";
+  #lastSpoken = null;
   #reply = null;
   #lastReply = null;
   /** What was typed and not yet taken by the server, in order. */
@@ -57,18 +58,28 @@ export class Transcript {
     this.#showEmpty();
   }
 
-  /** What the user said, in the server's last word for it. */
+  /** What the user said or typed, in the server's last word for it; nothing is provisional any more. */
   addUserText(text) {
+    this.clearPartial();
     const typed = this.#typed.findIndex((entry) => sameWords(entry.text.textContent, text));
     this.#follow(() => {
       if (typed >= 0) {
-        const [entry] = this.#typed.splice(typed, 1);
-        finish(entry, text);
+        finish(this.#typed.splice(typed, 1)[0], text);
       } else {
-        this.clearPartial();
-        finish(this.#add("user", "You"), text);
+        this.#lastSpoken = this.#add("user", "You");
+        finish(this.#lastSpoken, text);
       }
     });
+  }
+
+  /** What the user said last was not all: it is provisional again. */
+  reopenUserText() {
+    if (this.#lastSpoken === null) return;
+    const { item, text } = this.#lastSpoken;
+    this.#lastSpoken = null;
+    item.remove();
+    if (this.#partial.hidden) this.showPartial(text.textContent);
+    this.#showEmpty();
   }
 
   /** What the user typed; it waits for the server to take it. */

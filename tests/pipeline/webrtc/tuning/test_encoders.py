@@ -56,6 +56,18 @@ async def test_an_estimate_moves_the_bit_rate_within_our_limits(codec: RTCRtpCod
         assert encoder.target_bitrate == pytest.approx(expected, rel=0.01)
 
 
+async def test_a_climbing_estimate_makes_few_key_frames() -> None:
+    tuned = transceiver(VP8)
+    encoder = tune_sender(tuned, Bitrate(start=300_000, min=300_000, max=1_000_000))
+    assert isinstance(encoder, VideoEncoder)
+    rates = []
+    for step in range(100):
+        await estimated(tuned.sender, round(300_000 * 1.02**step))
+        rates.append(encoder.target_bitrate)
+    assert len(set(rates)) <= 4
+    assert rates[-1] == 1_000_000
+
+
 @pytest.mark.parametrize("codec", [VP8, H264])
 async def test_the_bit_rate_is_what_is_sent(codec: RTCRtpCodecParameters) -> None:
     sizes = []

@@ -13,7 +13,8 @@ from contextlib import asynccontextmanager
 import pytest
 from aiortc.rtp import RtpPacket
 
-from pipeline.webrtc.tuning.uplink import Uplink
+from pipeline.events import WIRE_RATE
+from pipeline.webrtc.tuning.uplink import MAX_WAITING, Uplink
 from tests.pipeline.webrtc.tuning.calls import Listener, StepMicrophone, Way, calling
 from tests.pipeline.webrtc.tuning.sounding import FRAME
 
@@ -144,6 +145,30 @@ async def test_the_last_packet_is_out_though_one_before_it_is_lost(monkeypatch: 
         for _ in range(7):
             await line.send()
         await line.out()
+
+
+async def test_a_microphone_that_nobody_reads_fills_no_queue(monkeypatch: pytest.MonkeyPatch) -> None:
+    uplinks: list[Uplink] = []
+    add = Uplink.add
+    enough = asyncio.Event()
+
+    def noted(uplink: Uplink, packet: RtpPacket) -> tuple[bool, None]:
+        uplinks.append(uplink)
+        if len(uplinks) == 300:
+            enough.set()
+        return add(uplink, packet)
+
+    monkeypatch.setattr(Uplink, "add", noted)
+    microphone = StepMicrophone()
+    async with calling(microphone) as (_, peer, _), asyncio.timeout(2 * PATIENT):
+        for _ in range(400):
+            microphone.step()
+        await enough.wait()
+        receiver = next(t.receiver for t in peer._connection.getTransceivers() if t.kind == "audio")
+        assert uplinks[0]._waiting_samples <= MAX_WAITING * WIRE_RATE
+        assert uplinks[0].dropped > 0
+        assert receiver.track._queue.empty()
+        assert receiver._RTCRtpReceiver__decoder_queue.empty()
 
 
 async def test_nothing_survives_a_call() -> None:

@@ -235,7 +235,7 @@ class Render(Section):
 class VideoBitrate(Section):
     start: Kilobits = 1000
     min: Kilobits = 300
-    max: Kilobits = 1500
+    max: Kilobits = 1000
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:

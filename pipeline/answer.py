@@ -1,12 +1,12 @@
-"""One revision's answer: the user's words → a prompt → text deltas → clauses → speech in a `Reply`.
+"""One revision's answer: a prompt → text deltas → clauses → speech in a `Reply`.
 
 Everything here may turn out to be for nothing: until its revision is committed an answer is filled in
 silence, and cancelling the task that composes it undoes all of it, down to the engine's stream.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Protocol
 
 from pipeline.clock import Clock
@@ -42,20 +42,47 @@ class AnswerListener(Protocol):
 class Answer:
     """Filled by `compose`, heard once it is `commit`ted."""
 
-    def __init__(self, revision: int, trace: TurnTrace, clock: Clock, language: str) -> None:
+    def __init__(
+        self, revision: int, trace: TurnTrace, clock: Clock, cutter: ClauseCutter, *, is_turn: bool = True
+    ) -> None:
+        """`is_turn` False: something the agent says of its own accord."""
         self.revision = revision
+        self.is_turn = is_turn
         self.trace = trace
         self.reply = Reply()
         self.wanted = asyncio.Event()
         """Composing may begin."""
         self.committed = asyncio.Event()
+        self.composing: asyncio.Task[None] | None = None
+        """What composes it, when it was begun before there was a revision for it."""
         self._clock = clock
-        self._language = language
+        self._cutter = cutter
         self._listener: AnswerListener | None = None
         self._deltas: list[str] = []
         self._chunks: list[tuple[SpeechChunk, float]] = []
+        self._begun = False
         self._composed = False
         self._abandoned = False
+
+    @property
+    def begun(self) -> bool:
+        """Composing has cost something."""
+        return self._begun
+
+    @property
+    def silent(self) -> bool:
+        """There is nothing to be heard of it yet."""
+        return not self._chunks
+
+    @property
+    def synthesised(self) -> float:
+        """Seconds of speech made for it."""
+        return sum(chunk.duration for chunk, _ in self._chunks)
+
+    def belongs_to(self, revision: int) -> None:
+        """What was done so far was done for this revision."""
+        self.revision = revision
+        self.trace.spans[:] = [replace(span, revision=revision) for span in self.trace.spans]
 
     def commit(self, listener: AnswerListener) -> None:
         """The answer is to be heard; the listener catches up with it and is told the rest."""
@@ -74,20 +101,19 @@ class Answer:
         """Nobody waits for it any more: nothing further is told, and what was not played is dropped."""
         self._abandoned = True
         self._listener = None
+        if self.composing is not None:
+            self.composing.cancel()
         self.reply.stop()
 
-    async def compose(
-        self, prompt: Callable[[], Awaitable[Prompt]], model: LanguageModel, synthesizer: Synthesizer
-    ) -> None:
+    async def compose(self, prompt: Prompt, model: LanguageModel, synthesizer: Synthesizer) -> None:
         """Think and speak at once: a clause is voiced while the next is written. Raises StageError."""
-        started = self._clock.now()
-        self.trace.prompt = await prompt()
-        self._span(Stage.ROUTE, started)
+        self.trace.prompt = prompt
+        self._begun = True
         failure: StageError | None = None
         clauses: asyncio.Queue[str | None] = asyncio.Queue(_CLAUSES_AHEAD)
         try:
             async with asyncio.TaskGroup() as scope:
-                scope.create_task(self._think(self.trace.prompt, model, clauses))
+                scope.create_task(self._think(prompt, model, clauses))
                 scope.create_task(self._speak(synthesizer, clauses))
         except* StageError as failures:
             failure = _first(failures)
@@ -99,6 +125,11 @@ class Answer:
         if failure is not None:
             raise failure
         self._complete()
+
+    async def fill(self, line: SpeechChunk) -> None:
+        """Say a line of our own before the reply itself, while there is nothing of it."""
+        if self.silent and not self._abandoned:
+            await self._add(line, own=False)
 
     async def say(self, line: SpeechChunk) -> None:
         """Close with a line of our own, an apology or a greeting; what was voiced before is still heard."""
@@ -112,7 +143,7 @@ class Answer:
             self._listener.answer_composed()
 
     async def _think(self, prompt: Prompt, model: LanguageModel, clauses: asyncio.Queue[str | None]) -> None:
-        speakable, cutter = SpeakableText(), ClauseCutter(self._language)
+        speakable, cutter = SpeakableText(), self._cutter
         started = self._clock.now()
         first_clause = True
         async with aclosing(model.stream(prompt)) as deltas:

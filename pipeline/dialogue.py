@@ -1,45 +1,54 @@
 """A dialogue: what turn-taking decides about each event, carried out.
 
 `_do` is where decisions become deeds; `_answer` is the life of one revision, from the user's words to
-the end of the reply. Every answer is a task in the session's scope, and a turn ends in exactly one
-`_close_turn`, whatever happens to it.
+the end of the reply. Every answer is a task in the session's scope.
 """
 
 import asyncio
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 from pipeline import turn_taking as floor
 from pipeline.answer import Answer
 from pipeline.clock import Clock
-from pipeline.conversation import Conversation, Exchange
-from pipeline.errors import LanguageModelError, StageError, TranscriptionError
+from pipeline.delivery import Delivery
+from pipeline.errors import LanguageModelError, NotUnderstoodError, StageError, TranscriptionError
 from pipeline.events import (
     Hearing,
     Mood,
+    Prompt,
     Span,
     SpeechChunk,
     SpeechEnd,
     SpeechOnset,
     SpeechPause,
+    SpeechProgress,
     Stage,
+    Stilled,
+    Stirring,
+    Transcript,
     TurnInput,
     TurnRecorder,
     TurnTrace,
     Utterance,
 )
-from pipeline.stages import Stages
+from pipeline.listening import Listening
+from pipeline.speculation import Speculation
+from pipeline.stages import Saying, Stages
+from pipeline.tts.clauses import ClauseCutter
 from pipeline.turn_taking import Agent, TurnTaking, User
 from pipeline.webrtc.announcer import Announcer
-from pipeline.webrtc.playout import Playout
-from pipeline.webrtc.reply import HeardWord, Reply
 
 _log = logging.getLogger(__name__)
 
 
 _GREETING_DELAY = 0.3
 """Seconds after the client is ready."""
+
+_DOUBT_DELAY = 0.3
+"""Seconds of silence before a reply is begun to what does not seem to be all."""
 
 
 class Dialogue:
@@ -53,28 +62,34 @@ class Dialogue:
         announcer: Announcer,
         recorder: TurnRecorder,
         scope: asyncio.TaskGroup,
+        rtp_origin: Callable[[], int | None],
     ) -> None:
-        self.playout = Playout(clock, self)
         self.last_activity = clock.now()
         """When somebody last spoke or typed."""
+        self.delivery = Delivery(
+            stages,
+            clock,
+            announcer,
+            recorder,
+            rtp_origin,
+            on_start=lambda: self._do(self._floor.reply_started()),
+            on_word=lambda word: self._listening.played(word),
+        )
         self._session_id = session_id
         self._stages = stages
         self._clock = clock
         self._announcer = announcer
-        self._recorder = recorder
         self._scope = scope
         self._floor = TurnTaking()
-        self._conversation = Conversation()
+        self._listening = Listening(session_id, stages, clock)
+        self._speculation = Speculation(stages.conduct.drafts_a_turn)
         self._answers: dict[int, tuple[Answer, asyncio.Task[None]]] = {}
         self._utterance: Utterance | None = None
         self._typed = ""
-        self._current: Answer | None = None
-        self._greeting: Answer | None = None
         self._opened = False
-        self._greeter: asyncio.Task[None] | None = None
+        self._asides: set[asyncio.Task[None]] = set()
+        """Work beside the turns: greeting, warming, partial transcripts, fillers."""
         self._warming: asyncio.Task[None] | None = None
-        self._spans_dropped: list[Span] = []
-        self._cancels = 0
 
     def mood(self) -> Mood:
         """What the avatar visibly does now."""
@@ -87,22 +102,43 @@ class Dialogue:
     # ── events ─────────────────────────────────────────────────────────────────────────────────
 
     def heard(self, hearing: Hearing) -> None:
-        """The user's microphone: speech began, paused or ended."""
-        self.last_activity = self._clock.now()
+        """The user's microphone: what may be speech, and speech that began, paused or ended."""
         match hearing:
-            case SpeechOnset():
+            case Stirring():
+                self._do(self._floor.stirred())
+                return
+            case Stilled():
+                self._do(self._floor.stilled())
+                return
+            case SpeechOnset(at=at):
+                self._listening.went_on(at)
                 self._do(self._floor.speech_started())
+            case SpeechProgress(utterance=utterance):
+                self._aside(self._glimpse(utterance))
             case SpeechPause(utterance=utterance):
                 self._utterance = utterance
                 self._do(self._floor.speech_paused())
             case SpeechEnd():
                 self._do(self._floor.speech_ended())
+        self.last_activity = self._clock.now()
 
     def typed(self, text: str) -> None:
         """The user sent text: a turn of its own."""
         self.last_activity = self._clock.now()
         self._typed = text
         self._do(self._floor.typed())
+
+    def pressed(self, pressed: bool) -> None:
+        """The talk key went down or up."""
+        ear = self._stages.ear
+        for hearing in ear.press(self._clock.now()) if pressed else ear.release(self._clock.now()):
+            self.heard(hearing)
+
+    def interrupted(self) -> None:
+        """The user asked for silence."""
+        if actions := self._floor.interrupted():
+            self._do(actions)
+            self._warm()
 
     def microphone_silent(self) -> None:
         """No audio comes any more: what was being said is over."""
@@ -115,12 +151,35 @@ class Dialogue:
         if not self._opened:
             self._opened = True
             self._warm()
-            self._greeter = self._scope.create_task(self._greet())
+            self._aside(self._greet())
+
+    def close(self) -> None:
+        """The call is over: a turn under way ends, recorded, and every task with it. Idempotent."""
+        if self.delivery.current is not None:
+            self.delivery.close(self.delivery.current, failed="disconnected")
+        for answer, task in self._answers.values():
+            task.cancel()
+            answer.abandon()
+        self._answers.clear()
+        self._speculation.drop_draft()
+        for aside in self._asides:
+            aside.cancel()
+        self.delivery.playout.stop()
+        self._stages.headroom.note(self._session_id, busy=False)
+
+    # ── beside the turns ───────────────────────────────────────────────────────────────────────
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._scope.create_task(work)
+        self._asides.add(task)
+        task.add_done_callback(self._asides.discard)
+        return task
 
     def _warm(self) -> None:
         """Have the engine read what the next prompt begins with while nobody waits for it."""
         self._stop_warming()
-        self._warming = self._scope.create_task(self._warm_engine())
+        if self._stages.conduct.warm:
+            self._warming = self._aside(self._warm_engine())
 
     def _stop_warming(self) -> None:
         if self._warming is not None:
@@ -129,7 +188,7 @@ class Dialogue:
 
     async def _warm_engine(self) -> None:
         try:
-            opening = await self._stages.prompts.opening(self._conversation.history())
+            opening = await self._stages.prompts.opening(self.delivery.history())
             await self._stages.language_model.warm(opening)
         except LanguageModelError as error:
             _log.info("session %s: the engine could not be warmed: %s", self._session_id, error)
@@ -137,53 +196,80 @@ class Dialogue:
     async def _greet(self) -> None:
         # Who came with something to say says it first.
         await self._clock.sleep_until(self._clock.now() + _GREETING_DELAY)
-        greeting = self._stages.greeting
+        greeting = self._stages.lines.greeting
         busy = self._floor.agent is not Agent.IDLE or self._floor.user is not User.SILENT
         if greeting is None or busy:
             return
-        self._do(self._floor.announced())
-        self._greeting = answer = self._new_answer(TurnInput.TEXT, self._clock.now())
+        self._do(self._floor.announced(interruptible=self._interruptible(Saying.GREETING)))
+        answer = self._new_answer(TurnInput.TEXT, self._clock.now(), is_turn=False)
         saying = self._scope.create_task(self._say(answer, greeting))
         self._answers[answer.revision] = (answer, saying)
-        self._hand_over(answer)
+        self.delivery.begin(answer)
 
-    def close(self) -> None:
-        """The call is over: a turn under way ends, recorded, and every task with it. Idempotent."""
-        if self._current is not None:
-            _, task = self._answers[self._current.revision]
-            self._close_turn(self._current, failed="disconnected")
-            task.cancel()
-        for answer, task in self._answers.values():
-            task.cancel()
-            answer.abandon()
-        self._answers.clear()
-        self._stop_warming()
-        if self._greeter is not None:
-            self._greeter.cancel()
-        self.playout.stop()
+    async def _fill(self, answer: Answer, filler: SpeechChunk) -> None:
+        """Break the silence when a reply takes long."""
+        await self._clock.sleep_until(self._clock.now() + self._stages.conduct.filler_after)
+        if answer is self.delivery.current:
+            await answer.fill(filler)
+
+    async def _glimpse(self, utterance: Utterance) -> None:
+        """Read along while the user speaks: show it, and where it seems to be all, begin on the reply."""
+        if not self._stages.headroom.free:
+            return
+        try:
+            transcript = await self._listening.glimpse(utterance)
+            if transcript is None or not transcript.text or self._floor.user is not User.SPEAKING:
+                return
+            self._show_partial(transcript.text)
+            speculate = self._stages.conduct.speculate and not self._floor.replying
+            if not speculate or self._speculation.drafted(transcript.text):
+                return
+            self._speculation.drop_draft()  # also because the engine cannot read beside it
+            prompt = await self._stages.prompts.write(self.delivery.history(), transcript.text)
+            complete = await self._listening.likely_complete(prompt, transcript)
+        except StageError as error:
+            _log.info("session %s: a glimpse failed: %s", self._session_id, error)
+            return
+        if complete and self._floor.user is User.SPEAKING and self._speculation.may_begin:
+            draft = self._new_answer(TurnInput.VOICE, utterance.started_at)
+            draft.trace.user_text = transcript.text
+            draft.wanted.set()
+            draft.composing = self._scope.create_task(self._compose_ahead(draft, prompt))
+            self._speculation.hold_draft(draft)
 
     # ── what turn-taking decides ───────────────────────────────────────────────────────────────
 
     def _do(self, actions: Sequence[floor.Action]) -> None:
+        playout = self.delivery.playout
         for action in actions:
             match action:
                 case floor.Begin():
                     self._begin(action)
+                case floor.Answer(revision=revision):
+                    self._answers[revision][0].wanted.set()
                 case floor.Commit(revision=revision):
                     self._commit(revision)
                 case floor.Drop(revision=revision):
-                    self._drop(revision)
+                    self._drop(*self._answers.pop(revision))
                 case floor.Dismiss(revision=revision):
-                    self._stages.ear.close_utterance()
-                    self._drop(revision)
+                    self._dismiss(revision)
                 case floor.Forget():
                     self._stages.ear.forget()
+                case floor.Duck():
+                    playout.duck()
+                case floor.Unduck():
+                    playout.unduck()
                 case floor.Hold():
-                    self.playout.hold()
+                    playout.hold()
                 case floor.Resume():
-                    self.playout.resume()
+                    playout.resume()
                 case floor.Cancel():
-                    self._cancel()
+                    _, task = self._answers.pop(self.delivery.interrupt().revision)
+                    task.cancel()
+                case floor.Reopen():
+                    self._drop(*self._answers.pop(self.delivery.withdraw().revision))
+        busy = self._floor.replying or self._floor.user is not User.SILENT
+        self._stages.headroom.note(self._session_id, busy=busy)
         self._announcer.state(user=self._floor.user, agent=self._floor.agent, mood=self.mood())
 
     def _begin(self, begin: floor.Begin) -> None:
@@ -197,90 +283,148 @@ class Dialogue:
             answer.trace.speech_end = utterance.ended_at
         if begin.answer:
             answer.wanted.set()
-        task = self._scope.create_task(self._answer(answer, utterance))
+        task = self._scope.create_task(self._answer(answer.revision, utterance))
         self._answers[answer.revision] = (answer, task)
+
+    def _new_answer(self, kind: TurnInput, started_at: float, *, is_turn: bool = True) -> Answer:
+        trace = TurnTrace(uuid.uuid4().hex[:12], self._session_id, kind, started_at)
+        cutter = ClauseCutter(self._stages.language, self._stages.conduct.clauses)
+        return Answer(self._floor.revision, trace, self._clock, cutter, is_turn=is_turn)
+
+    def _interruptible(self, saying: Saying) -> bool:
+        return saying not in self._stages.conduct.uninterruptible
 
     def _commit(self, revision: int) -> None:
         answer, _ = self._answers[revision]
         trace = answer.trace
-        if trace.input is TurnInput.VOICE:
-            self._stages.ear.close_utterance()
         if trace.speech_end is None:
             trace.speech_end = trace.started_at
         trace.spans.append(Span(Stage.ENDPOINTING, trace.speech_end, self._clock.now(), revision))
-        trace.spans[:0], trace.cancels = self._spans_dropped, self._cancels
-        self._spans_dropped, self._cancels = [], 0
+        self._speculation.settle(trace)
+        self._listening.turn_over()
         if trace.user_text:
             self._announcer.transcript(trace.user_text, final=True)
-        self._hand_over(answer)
+        self.delivery.begin(answer)
+        if not self._interruptible(Saying.REPLY):
+            self._do(self._floor.uninterruptible())
+        if self._stages.lines.filler is not None:
+            self._aside(self._fill(answer, self._stages.lines.filler))
 
-    def _hand_over(self, answer: Answer) -> None:
-        """From here on, this answer is what is played and seen."""
-        self._current = answer
-        self._stages.performer.clear()
-        self._announcer.reply_begins()
-        self.playout.play(answer.reply)
-        answer.commit(self)
-
-    def _drop(self, revision: int) -> None:
-        answer, task = self._answers.pop(revision)
+    def _drop(self, answer: Answer, task: asyncio.Task[None]) -> None:
         task.cancel()
         answer.abandon()
-        self._spans_dropped += answer.trace.spans
-        self._cancels += answer.wanted.is_set()
+        self._speculation.wasted(answer)
 
-    def _cancel(self) -> None:
-        answer = self._current
-        if answer is None:
-            return
-        _, task = self._answers[answer.revision]
-        task.cancel()
-        self.playout.stop()
-        answer.abandon()
-        answer.trace.cancels += 1
-        self._close_turn(answer, interrupted=True)
+    def _dismiss(self, revision: int) -> None:
+        self._drop(*self._answers.pop(revision))
+        if not self._floor.replying:
+            self._speculation.forget()
+            self._stages.ear.close_utterance()
 
     # ── one revision ───────────────────────────────────────────────────────────────────────────
 
-    def _new_answer(self, kind: TurnInput, started_at: float) -> Answer:
-        trace = TurnTrace(uuid.uuid4().hex[:12], self._session_id, kind, started_at)
-        return Answer(self._floor.revision, trace, self._clock, self._stages.language)
-
-    async def _answer(self, answer: Answer, utterance: Utterance | None) -> None:
+    async def _answer(self, revision: int, utterance: Utterance | None) -> None:
         """From words to the end of the reply; cancelled when the revision is dropped."""
         try:
-            if utterance is not None and not await self._transcribe(answer, utterance):
+            if utterance is None:
+                answer = self._answers[revision][0]
+                await self._compose(answer, await self._write_prompt(answer))
+            elif (transcript := await self._transcribe(revision, utterance)) is None:
                 return
-            await answer.wanted.wait()
-            await answer.compose(
-                lambda: self._stages.prompts.write(self._conversation.history(), answer.trace.user_text),
-                self._stages.language_model,
-                self._stages.synthesizer,
-            )
+            else:
+                await self._consider(revision, transcript, utterance)
         except StageError as error:
-            await self._apologise(answer, error)
+            await self._apologise(self._answers[revision][0], error)
+        answer = self._answers[revision][0]
         await answer.committed.wait()
         await answer.reply.done.wait()
-        self._close_turn(answer)
-        self._do(self._floor.reply_ended())
+        self._end(answer)
         self._warm()
 
-    async def _transcribe(self, answer: Answer, utterance: Utterance) -> bool:
-        """Whether there is something to answer."""
+    async def _transcribe(self, revision: int, utterance: Utterance) -> Transcript | None:
+        """What was said, when it asks for an answer."""
+        answer, _ = self._answers[revision]
         started = self._clock.now()
         try:
-            transcript = await self._stages.transcriber.transcribe(utterance.samples)
-        except TranscriptionError:
-            self._do(self._floor.transcribed(answer.revision, has_words=True))
+            transcript = await self._listening.transcribe(utterance)
+            answer.trace.spans.append(Span(Stage.ASR, started, self._clock.now(), revision))
+            asks = self._listening.asks(
+                transcript, utterance, replying=self._floor.replying, committed=self.delivery.unheard_words
+            )
+        except (TranscriptionError, NotUnderstoodError):
+            self._do(self._floor.transcribed(revision, asks=True))
             raise
-        answer.trace.spans.append(Span(Stage.ASR, started, self._clock.now(), answer.revision))
+        if not asks:
+            self._do(self._floor.transcribed(revision, asks=False))
+            self._end_pause_after(0.0)
+            return None
         answer.trace.user_text = transcript.text
-        if transcript.text:
-            self._announcer.transcript(transcript.text, final=False)
-        else:
-            _log.info("session %s: a sound was no speech: %s", self._session_id, transcript.rejected)
-        self._do(self._floor.transcribed(answer.revision, has_words=bool(transcript.text)))
-        return bool(transcript.text)
+        self._show_partial(transcript.text)
+        self._adopt_draft(revision)
+        self._do(self._floor.transcribed(revision, asks=True))
+        return transcript
+
+    async def _consider(self, revision: int, transcript: Transcript, utterance: Utterance) -> None:
+        """Compose the reply, and find out meanwhile whether this was all."""
+        answer, _ = self._answers[revision]
+        if answer.composing is not None:
+            self._end_pause_after(self._listening.patience_when_complete)
+            await answer.composing
+            return
+        await answer.wanted.wait()
+        prompt = await self._write_prompt(answer)
+        patience = await self._listening.judge(prompt, transcript, utterance)
+        self._end_pause_after(patience)
+        self._aside(self._judge_sound(utterance))
+        if not answer.committed.is_set():
+            if not (self._stages.conduct.speculate and self._speculation.may_begin):
+                await answer.committed.wait()
+            elif patience > self._listening.patience_when_complete:
+                await self._clock.sleep_until(utterance.ended_at + _DOUBT_DELAY)
+        self._speculation.begun()
+        await self._compose(answer, prompt)
+
+    async def _judge_sound(self, utterance: Utterance) -> None:
+        patience = await self._listening.judge_sound(utterance)
+        if patience is not None:
+            self._end_pause_after(patience)
+
+    def _end_pause_after(self, patience: float) -> None:
+        for hearing in self._stages.ear.judged(patience):
+            self.heard(hearing)
+
+    def _adopt_draft(self, revision: int) -> None:
+        """Go on with what was begun while the user spoke, if it was for the same words."""
+        answer, task = self._answers[revision]
+        draft = self._speculation.take(answer.trace.user_text)
+        if draft is None:
+            return
+        trace = draft.trace
+        trace.started_at, trace.speech_end = answer.trace.started_at, answer.trace.speech_end
+        trace.user_text = answer.trace.user_text
+        trace.spans += answer.trace.spans
+        draft.belongs_to(revision)
+        self._answers[revision] = draft, task
+
+    def _show_partial(self, text: str) -> None:
+        if self._listening.partial.update(text):
+            self._announcer.transcript(self._listening.partial.text, final=False)
+
+    async def _write_prompt(self, answer: Answer) -> Prompt:
+        started = self._clock.now()
+        prompt = await self._stages.prompts.write(self.delivery.history(), answer.trace.user_text)
+        answer.trace.spans.append(Span(Stage.ROUTE, started, self._clock.now(), answer.revision))
+        return prompt
+
+    async def _compose(self, answer: Answer, prompt: Prompt) -> None:
+        await answer.compose(prompt, self._stages.language_model, self._stages.synthesizer)
+
+    async def _compose_ahead(self, draft: Answer, prompt: Prompt) -> None:
+        """Compose a draft; its failure is the turn's only if it becomes one."""
+        try:
+            await self._compose(draft, prompt)
+        except StageError as error:
+            await self._apologise(draft, error)
 
     async def _apologise(self, answer: Answer, error: StageError) -> None:
         """No turn ends in silence; whether this is one is known when it is committed."""
@@ -288,52 +432,24 @@ class Dialogue:
         _log.warning("session %s: turn %s failed: %s", self._session_id, answer.trace.turn_id, error)
         answer.trace.failed = error.code
         self._announcer.failed(error.told, code=error.code)
-        await answer.say(self._stages.apology)
+        if answer is self.delivery.current and not self._interruptible(Saying.APOLOGY):
+            self._do(self._floor.uninterruptible())
+        lines = self._stages.lines
+        line = lines.not_understood if isinstance(error, NotUnderstoodError) else lines.apology
+        if line is not None:
+            await answer.say(line)
+        else:
+            answer.reply.complete()
 
     async def _say(self, answer: Answer, chunk: SpeechChunk) -> None:
         """A line of our own, without a turn."""
         await answer.say(chunk)
         await answer.reply.done.wait()
-        self._close_turn(answer)
+        self._end(answer)
+
+    def _end(self, answer: Answer) -> None:
+        """It was played to its end."""
+        del self._answers[answer.revision]
+        self.delivery.close(answer)
+        self.last_activity = self._clock.now()
         self._do(self._floor.reply_ended())
-
-    def _close_turn(self, answer: Answer, *, interrupted: bool = False, failed: str | None = None) -> None:
-        """The turn's one terminal event."""
-        trace = answer.trace
-        self._current = None
-        self._answers.pop(answer.revision, None)
-        self._stages.performer.clear()
-        if answer.reply.started.is_set():
-            self._announcer.stopped_speaking(interrupted=interrupted)
-        self.last_activity = trace.ended_at = self._clock.now()
-        if answer is self._greeting:
-            return
-        trace.interrupted = interrupted
-        trace.failed = trace.failed or failed
-        trace.heard_text = answer.reply.heard_text()
-        self._conversation.add(Exchange(trace.user_text, trace.heard_text))
-        self._announcer.turn(self._recorder(trace))
-
-    # ── what goes out: PlayoutListener and AnswerListener ──────────────────────────────────────
-
-    def reply_started(self, reply: Reply) -> None:
-        answer = self._current
-        assert answer is not None
-        answer.trace.first_sound_at = self._clock.now()
-        if answer.trace.failed is None and answer is not self._greeting:
-            answer.trace.first_audio_at = answer.trace.first_sound_at
-        self._announcer.started_speaking()
-        self._do(self._floor.reply_started())
-
-    def word_started(self, reply: Reply, word: HeardWord) -> None:
-        self._announcer.word(word)
-
-    def answer_text(self, delta: str) -> None:
-        self._announcer.text(delta)
-
-    def answer_chunk(self, chunk: SpeechChunk, at: float) -> None:
-        self._stages.performer.cue(chunk, at)
-        self._announcer.segment(chunk.text, at)
-
-    def answer_composed(self) -> None:
-        self._announcer.composed()

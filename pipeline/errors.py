@@ -12,6 +12,7 @@ VisavisError
 ├── ServerFullError          no session can start now
 └── StageError               a stage failed during a turn; `code` goes into the turn's record
     ├── TranscriptionError
+    ├── NotUnderstoodError   somebody spoke, and no words could be made out
     ├── LanguageModelError
     │   └── EmptyReplyError  the model answered, but with nothing that can be said
     └── SynthesisError
@@ -72,6 +73,11 @@ class StageError(VisavisError):
 class TranscriptionError(StageError):
     code = "asr_failed"
     told = "What you said could not be recognised."
+
+
+class NotUnderstoodError(StageError):
+    code = "not_understood"
+    told = "What you said could not be made out."
 
 
 class LanguageModelError(StageError):

@@ -32,8 +32,23 @@ WIRE_RATE = 48_000
 
 
 @dataclass(frozen=True, slots=True)
+class Stirring:
+    """A sound that may become speech."""
+
+    at: float
+    """Estimated time of its first voiced sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stilled:
+    """What stirred ended before it was speech."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class SpeechOnset:
-    """The user began to speak."""
+    """The user began, or went on, to speak."""
 
     at: float
     """Estimated time of the first voiced sample."""
@@ -49,6 +64,16 @@ class Utterance:
     """Estimated time of the first voiced sample."""
     ended_at: float
     """Estimated time of the last voiced sample: the live estimate of *user speech end*."""
+    voiced: float = 0.0
+    """Seconds of it that were speech by the voice detector."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechProgress:
+    """The user is speaking; this much was said so far."""
+
+    at: float
+    utterance: Utterance
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +92,16 @@ class SpeechEnd:
     at: float
 
 
-Hearing = SpeechOnset | SpeechPause | SpeechEnd
+Hearing = Stirring | Stilled | SpeechOnset | SpeechProgress | SpeechPause | SpeechEnd
 
 
 # ── pipeline.asr → the conversation ────────────────────────────────────────────────────────────
+
+
+class TurnEndDetector(Protocol):
+    async def finished(self, samples: Samples) -> float:
+        """Probability, from its sound alone, that who said this (mono at HEARING_RATE) is done."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +192,13 @@ class LanguageModel(Protocol):
 
     async def warm(self, prompt: Prompt) -> None:
         """Have the engine read a prompt ahead of one that begins like it. Raises LanguageModelError."""
+        ...
+
+    async def read(self, prompt: Prompt) -> float | None:
+        """Have the engine read a turn that may go on, and say how likely a sentence ends here.
+
+        None when it cannot say, for whatever reason: this is a hint and nothing waits for it.
+        """
         ...
 
 
@@ -370,6 +408,10 @@ class TurnTrace:
     token_times: list[float] = field(default_factory=list)
     cancels: int = 0
     """Revisions of this turn whose answer was begun and dropped, or cut off by the user."""
+    wasted_tokens: int = 0
+    """Pieces of text that engines wrote for revisions of this turn that were dropped."""
+    wasted_speech: float = 0.0
+    """Seconds of speech that were synthesised for them."""
 
 
 class TurnRecorder(Protocol):

@@ -65,7 +65,15 @@ class Session:
         self._fault: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._ended = False
         self._announcer = Announcer(self._send, settings.name, settings.version)
-        self._dialogue = Dialogue(session_id, stages, clock, self._announcer, recorder, self._scope)
+        self._dialogue = Dialogue(
+            session_id,
+            stages,
+            clock,
+            self._announcer,
+            recorder,
+            self._scope,
+            rtp_origin=lambda: self.peer.rtp_origin("audio"),
+        )
         self.peer = self._new_peer()
 
     def hang_up(self) -> None:
@@ -116,7 +124,7 @@ class Session:
         return self.peer is peer
 
     def _new_peer(self) -> Peer:
-        settings, dialogue = self._settings, self._dialogue
+        settings, delivery = self._settings, self._dialogue.delivery
         peer = Peer(
             self._clock,
             ice_servers=settings.ice_servers,
@@ -127,15 +135,15 @@ class Session:
         face = FaceTrack(
             self._clock,
             origin,
-            dialogue.playout,
+            delivery.playout,
             self._stages.performer,
             self._stages.face,
-            dialogue.mood,
+            self._dialogue.mood,
             self._stages.render_executor,
             fps=settings.fps,
             on_fault=self._on_fault,
         )
-        voice = VoiceTrack(self._clock, origin, dialogue.playout, on_fault=self._on_fault)
+        voice = VoiceTrack(self._clock, origin, delivery.playout, delivery.position, on_fault=self._on_fault)
         peer.add_tracks(voice, face)
         return peer
 
@@ -173,6 +181,12 @@ class Session:
                 self._read_text(content.strip())
             case rtvi.TrackStatus(receiver_index=0, enabled=False):
                 self._dialogue.microphone_silent()
+            case rtvi.PlayoutReport(rtp_timestamp=rtp_timestamp):
+                self._dialogue.delivery.position.report(rtp_timestamp, self._clock.now())
+            case rtvi.PushToTalk(pressed=pressed):
+                self._dialogue.pressed(pressed)
+            case rtvi.Interrupt():
+                self._dialogue.interrupted()
             case rtvi.DisconnectBot():
                 self.hang_up()
             case BadMessageError():

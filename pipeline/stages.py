@@ -1,9 +1,12 @@
 """What a conversation is made of: the stages that services build and a session puts to work."""
 
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from pipeline.asr.ear import Ear
+from pipeline.asr.patience import PatienceSettings
 from pipeline.events import (
     Face,
     LanguageModel,
@@ -12,7 +15,51 @@ from pipeline.events import (
     SpeechChunk,
     Synthesizer,
     Transcriber,
+    TurnEndDetector,
 )
+from pipeline.headroom import Headroom
+from pipeline.tts.clauses import GROWING_LIMITS, ClauseLimits
+
+
+class Saying(StrEnum):
+    """What the agent may be saying."""
+
+    GREETING = "greeting"
+    REPLY = "reply"
+    APOLOGY = "apology"
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """What the agent says of its own accord, spoken before anybody needs it. None: says nothing."""
+
+    apology: SpeechChunk
+    """A stage failed."""
+    not_understood: SpeechChunk | None = None
+    """Somebody spoke and no words could be made out."""
+    greeting: SpeechChunk | None = None
+    filler: SpeechChunk | None = None
+    """The reply takes long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conduct:
+    """How a conversation is held. Times in seconds."""
+
+    patience: PatienceSettings = field(default_factory=PatienceSettings)
+    speculate: bool = True
+    """Prepare the reply before it is certain that the user is done."""
+    drafts_a_turn: int = 4
+    """Replies begun for one turn before the next waits until the turn is over."""
+    warm: bool = True
+    """Have the engine read ahead between turns and while the user speaks."""
+    filler_after: float = 1.5
+    """From the end of a turn to the filler, when no sound of the reply is there by then."""
+    least_voiced: float = 0.4
+    """Speech without words that is shorter is taken for a noise and not asked about."""
+    uninterruptible: frozenset[Saying] = frozenset()
+    clauses: Sequence[ClauseLimits] = GROWING_LIMITS
+    """Where a reply is cut to be spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +74,9 @@ class Stages:
     performer: Performer
     face: Face
     render_executor: Executor
-    apology: SpeechChunk
-    greeting: SpeechChunk | None = None
+    lines: Lines
+    turn_end: TurnEndDetector | None = None
+    headroom: Headroom = field(default_factory=Headroom)
+    conduct: Conduct = field(default_factory=Conduct)
     language: str = "en"
     """ISO 639 code of what is spoken."""

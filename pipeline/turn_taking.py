@@ -4,10 +4,13 @@ user   SILENT ⇄ SPEAKING ⇄ MAYBE_DONE     what the microphone does
 agent  IDLE → PREPARING → SPEAKING ⇄ HELD  what becomes of the reply
 
 A *revision* is one reading of what the user has said so far in this turn; each pause makes a new one,
-and work on the one before is dropped. A revision is *committed* when the user's turn is over and its
-text is not empty: from then on it is the turn, and its reply may be heard. While an earlier reply is
-held (the user spoke over it), a new revision only gets transcribed, since a cough must give that reply
-back; it is answered once it is committed, when the held reply is cancelled.
+and work on the one before is dropped. A revision is *committed* when the user's turn is over and there
+is something in it to answer: from then on it is the turn, and its reply may be heard.
+
+*Hold before cancel*: a sound that may become speech ducks the reply, speech holds it. While it is held
+a new revision only gets transcribed, since a cough or an "mm-hm" must give the reply back. Words that
+ask for an answer end it: a reply that was heard is cancelled, and one of which nothing was heard yet
+had been begun too early, so the turn it was for is reopened and goes on in the new revision.
 """
 
 from dataclasses import dataclass
@@ -41,6 +44,13 @@ class Begin:
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """Prepare this revision's reply, which `Begin` had put off."""
+
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
 class Drop:
     """The user went on speaking: nothing of this revision may be heard or kept."""
 
@@ -56,7 +66,7 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Dismiss:
-    """This revision held no words; it is not a turn."""
+    """Nothing in this revision asks for an answer; it is not a turn."""
 
     revision: int
 
@@ -64,6 +74,16 @@ class Dismiss:
 @dataclass(frozen=True, slots=True)
 class Forget:
     """What was being said does not count: the user typed instead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Duck:
+    """Lower the reply: the user may be about to speak."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unduck:
+    """It was nothing: the reply at full level again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +101,12 @@ class Cancel:
     """The held or unfinished reply is over: empty everything."""
 
 
-Action = Begin | Drop | Commit | Dismiss | Forget | Hold | Resume | Cancel
+@dataclass(frozen=True, slots=True)
+class Reopen:
+    """Nothing of the held reply was heard: drop it; the turn it was for is not over."""
+
+
+Action = Begin | Answer | Drop | Commit | Dismiss | Forget | Duck | Unduck | Hold | Resume | Cancel | Reopen
 
 
 class TurnTaking:
@@ -96,12 +121,29 @@ class TurnTaking:
         self.revision = 0
         self._replying = False
         """A committed reply is not over yet."""
+        self._interruptible = True
+        self._from_speech = False
+        """The turn under way was spoken, so that speech can go on with it."""
         self._held_from = Agent.IDLE
-        self._has_words: bool | None = None
+        self._asks: bool | None = None
+        """Whether the newest revision asks for an answer, once its text is known."""
         self._ended = False
         self._open = False
 
+    @property
+    def replying(self) -> bool:
+        """A committed reply is not over yet."""
+        return self._replying
+
     # ── the user ───────────────────────────────────────────────────────────────────────────────
+
+    def stirred(self) -> list[Action]:
+        """A sound that may become speech."""
+        return [Duck()] if self.agent is Agent.SPEAKING and self._interruptible else []
+
+    def stilled(self) -> list[Action]:
+        """The sound ended and was none."""
+        return [Unduck()] if self.agent is Agent.SPEAKING and self._interruptible else []
 
     def speech_started(self) -> list[Action]:
         """The user began or went on speaking."""
@@ -113,7 +155,7 @@ class TurnTaking:
             if not self._replying:
                 self.agent = Agent.IDLE
             return [Drop(self.revision)]
-        if self.agent in (Agent.PREPARING, Agent.SPEAKING):
+        if self.agent in (Agent.PREPARING, Agent.SPEAKING) and self._interruptible:
             self._held_from, self.agent = self.agent, Agent.HELD
             return [Hold()]
         return []
@@ -136,12 +178,15 @@ class TurnTaking:
             self.agent = Agent.PREPARING
         return self._settle()
 
-    def transcribed(self, revision: int, *, has_words: bool) -> list[Action]:
-        """Whether a revision is something to answer; late news of an old one changes nothing."""
+    def transcribed(self, revision: int, *, asks: bool) -> list[Action]:
+        """Whether a revision asks for an answer; late news of an old one changes nothing."""
         if revision != self.revision or not self._open:
             return []
-        self._has_words = has_words
-        return self._settle()
+        self._asks = asks
+        actions: list[Action] = []
+        if asks and self.agent is Agent.HELD:
+            actions = [*self._interrupt(), Answer(revision)]
+        return [*actions, *self._settle()]
 
     def typed(self) -> list[Action]:
         """The user sent text: a turn at once, in place of any reply or speech under way."""
@@ -153,17 +198,36 @@ class TurnTaking:
             stopped.append(Cancel())
         self._new_revision()
         self._open = False
-        self.agent, self._replying = Agent.PREPARING, True
+        self._start_reply(from_speech=False)
         return [*stopped, Begin(self.revision, answer=True), Commit(self.revision)]
 
-    def announced(self) -> list[Action]:
+    def interrupted(self) -> list[Action]:
+        """The user asked for silence, by a button: the reply is over."""
+        if not self._replying:
+            return []
+        self._replying = False
+        self.agent = Agent.IDLE
+        return [Cancel()]
+
+    # ── the agent ──────────────────────────────────────────────────────────────────────────────
+
+    def announced(self, *, interruptible: bool = True) -> list[Action]:
         """The agent is about to say something of its own accord."""
         if self.agent is not Agent.IDLE or self.user is not User.SILENT:
             raise self._illegal("announced", "user silent and agent idle")
-        self.agent, self._replying = Agent.PREPARING, True
+        self._start_reply(from_speech=False)
+        self._interruptible = interruptible
         return []
 
-    # ── the agent ──────────────────────────────────────────────────────────────────────────────
+    def uninterruptible(self) -> list[Action]:
+        """The reply under way is one that must be heard to its end."""
+        if not self._replying:
+            raise self._illegal("uninterruptible", "a reply under way")
+        self._interruptible = False
+        if self.agent is Agent.HELD:
+            self.agent = self._held_from
+            return [Resume()]
+        return []
 
     def reply_started(self) -> list[Action]:
         """The first sample of the reply went out."""
@@ -174,32 +238,52 @@ class TurnTaking:
 
     def reply_ended(self) -> list[Action]:
         """The reply was played to its end, or could not be made."""
-        if self.agent is Agent.IDLE:
+        if not self._replying:
             raise self._illegal("reply_ended", "a reply under way")
         self.agent, self._replying = Agent.IDLE, False
-        return []
+        if not self._open:
+            return []
+        # What was said meanwhile had to wait for a reply that could not be interrupted.
+        if self._ended:
+            self.agent = Agent.PREPARING
+        return [Answer(self.revision), *self._settle()] if self._asks else self._settle()
 
     # ── between the two ────────────────────────────────────────────────────────────────────────
 
     def _settle(self) -> list[Action]:
-        """Decide once the turn is over and its text is known."""
-        if not self._ended or self._has_words is None:
+        """Decide once the turn is over and it is known what is in it."""
+        if not self._ended or self._asks is None:
             return []
+        if self._asks and self._replying and not self._interruptible:
+            return []  # until the reply has ended
         self._open = False
-        if not self._has_words:
+        if not self._asks:
             if self.agent is Agent.HELD:
                 self.agent = self._held_from
                 return [Dismiss(self.revision), Resume()]
             if not self._replying:
                 self.agent = Agent.IDLE
             return [Dismiss(self.revision)]
-        cancelled: list[Action] = [Cancel()] if self._replying else []
-        self.agent, self._replying = Agent.PREPARING, True
+        cancelled = self._interrupt() if self._replying else []
+        self._start_reply(from_speech=True)
         return [*cancelled, Commit(self.revision)]
+
+    def _interrupt(self) -> list[Action]:
+        """The reply under way makes room for what the user says."""
+        unheard = self.agent is Agent.PREPARING or (
+            self.agent is Agent.HELD and self._held_from is Agent.PREPARING
+        )
+        self._replying = False
+        self.agent = Agent.PREPARING if self._ended else Agent.IDLE
+        return [Reopen()] if unheard and self._from_speech else [Cancel()]
+
+    def _start_reply(self, *, from_speech: bool) -> None:
+        self.agent, self._replying = Agent.PREPARING, True
+        self._interruptible, self._from_speech = True, from_speech
 
     def _new_revision(self) -> None:
         self.revision += 1
-        self._has_words = None
+        self._asks = None
         self._ended = False
         self._open = True
 

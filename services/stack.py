@@ -1,7 +1,7 @@
 """Everything a process loads once and shares among its sessions, made from the configuration.
 
-Threads, on two cores: one for recognition (ctranslate2 uses `asr.threads` of its own), one for
-synthesis, one for drawing, one for ranking evidence (a picture must not wait for it), two for encoding
+Threads, on two cores: one for recognition (ctranslate2 uses `asr.threads` of its own), one for the turn
+detector, one for synthesis, one for drawing, one for ranking evidence (a picture must not wait for it), two for encoding
 (the loop's default executor: aiortc encodes there), and the engine in a process of its own. Voice
 activity runs on the loop (docs/decisions).
 """
@@ -11,7 +11,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
@@ -22,11 +22,14 @@ from pipeline.asr import voice_activity
 from pipeline.asr.ear import Ear
 from pipeline.asr.endpointing import EndpointingSettings
 from pipeline.asr.guards import TranscriptGuards
+from pipeline.asr.patience import PatienceSettings
+from pipeline.asr.smart_turn import SmartTurn
 from pipeline.asr.voice_activity import VoiceActivity
 from pipeline.asr.whisper import WhisperSettings, WhisperTranscriber
 from pipeline.clock import Clock
-from pipeline.errors import ConfigError
+from pipeline.errors import ConfigError, MissingModelError
 from pipeline.events import EvidenceSource, SpeechChunk
+from pipeline.headroom import Headroom
 from pipeline.llm.client import Timeouts
 from pipeline.llm.instructions import Instructions
 from pipeline.llm.pool.llm_pool import LlmPool
@@ -37,7 +40,8 @@ from pipeline.llm.tokens import TokenCounter
 from pipeline.render.drawn_face import DrawnFace
 from pipeline.render.performance import Performance
 from pipeline.session import SessionSettings
-from pipeline.stages import Stages
+from pipeline.stages import Conduct, Lines, Saying, Stages
+from pipeline.tts.clauses import GROWING_LIMITS, WHOLE_SENTENCES
 from pipeline.tts.language import find_language
 from pipeline.tts.pieces import whole
 from pipeline.tts.piper import PiperSettings, PiperSynthesizer, open_voice
@@ -69,8 +73,9 @@ class Stack:
     _pool: LlmPool
     _engine: EngineSupervisor | None
     _evidence: EvidenceSource | None
-    _apology: SpeechChunk
-    _greeting: SpeechChunk | None
+    _lines: Lines
+    _turn_end: SmartTurn | None
+    _headroom: Headroom = field(default_factory=Headroom)
     _sessions: int = 0
 
     def trouble(self) -> str | None:
@@ -87,18 +92,10 @@ class Stack:
     @asynccontextmanager
     async def stages(self) -> AsyncIterator[Stages]:
         """One session's stages. Raises ServerFullError, LanguageModelError."""
-        turn_taking = self.config.turn_taking
         self._sessions += 1
         async with self._pool.conversation() as llm:
-            settings = EndpointingSettings(
-                threshold=turn_taking.vad.threshold,
-                onset=turn_taking.vad.onset_ms / 1000,
-                pause=turn_taking.pause_ms / 1000,
-                endpoint=turn_taking.endpoint_ms / 1000,
-                max_utterance=turn_taking.max_utterance_s,
-            )
             yield Stages(
-                ear=Ear(VoiceActivity(self._vad), settings, pre_roll=turn_taking.vad.pre_roll_ms / 1000),
+                ear=self._ear(),
                 transcriber=self._transcriber,
                 prompts=self._prompts(llm.counter),
                 language_model=llm.language_model,
@@ -106,10 +103,30 @@ class Stack:
                 performer=Performance(self.config.render.seed + self._sessions),
                 face=self._face,
                 render_executor=self._render,
-                apology=self._apology,
-                greeting=self._greeting,
+                lines=self._lines,
+                turn_end=self._turn_end,
+                headroom=self._headroom,
+                conduct=_conduct(self.config),
                 language=self.config.asr.language,
             )
+
+    def _ear(self) -> Ear:
+        turn_taking = self.config.turn_taking
+        vad, partials = turn_taking.vad, turn_taking.speculation.partials_ms
+        settings = EndpointingSettings(
+            threshold=vad.threshold,
+            stir=vad.stir_ms / 1000,
+            onset=vad.onset_ms / 1000,
+            pause=turn_taking.pause_ms / 1000,
+            longest=turn_taking.patience.longest_ms / 1000,
+            max_utterance=turn_taking.max_utterance_s,
+        )
+        return Ear(
+            VoiceActivity(self._vad),
+            settings,
+            pre_roll=vad.pre_roll_ms / 1000,
+            progress=partials / 1000 or None,
+        )
 
     def _prompts(self, counter: TokenCounter) -> PromptWriter:
         config = self.config
@@ -141,9 +158,12 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
     _check_language(config)
     cv2.setNumThreads(1)  # one drawing thread is all there is; OpenCV would start one for each core
     async with AsyncExitStack() as scope:
-        asr, tts, render, ranking, encode = (
+        asr, turns, tts, render, ranking, encode = (
             scope.enter_context(ThreadPoolExecutor(count, thread_name_prefix=name))
-            for name, count in (("asr", 1), ("tts", 1), ("render", 1), ("evidence", 1), ("encode", 2))
+            for name, count in (
+                *(("asr", 1), ("turns", 1), ("tts", 1)),
+                *(("render", 1), ("evidence", 1), ("encode", 2)),
+            )
         )
         loop = asyncio.get_running_loop()
         loop.set_default_executor(encode)
@@ -161,10 +181,8 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             face = await loop.run_in_executor(render, DrawnFace, config.render.size)
             vad = voice_activity.load_model()
             await transcriber.warm()
-            apology = await whole(synthesizer.stream(config.agent.apology))
-            greeting = (
-                await whole(synthesizer.stream(config.agent.greeting)) if config.agent.greeting else None
-            )
+            lines = await _lines(config, synthesizer)
+            turn_end = await loop.run_in_executor(turns, _smart_turn, config, turns)
             evidence = await _open_evidence(config, ranking)
         except BaseException:
             starting.cancel()
@@ -184,11 +202,57 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             _pool=pool,
             _engine=engine,
             _evidence=evidence,
-            _apology=apology,
-            _greeting=greeting,
+            _lines=lines,
+            _turn_end=turn_end,
         )
         await stack.check()
         yield stack
+
+
+async def _lines(config: Config, synthesizer: PiperSynthesizer) -> Lines:
+    """What the agent says of its own accord, spoken now so that it can be said when nothing else works."""
+    agent = config.agent
+
+    async def spoken(text: str) -> SpeechChunk | None:
+        return await whole(synthesizer.stream(text)) if text else None
+
+    return Lines(
+        apology=await whole(synthesizer.stream(agent.apology)),
+        not_understood=await spoken(agent.not_understood),
+        greeting=await spoken(agent.greeting),
+        filler=await spoken(agent.filler),
+    )
+
+
+def _smart_turn(config: Config, executor: ThreadPoolExecutor) -> SmartTurn | None:
+    """The turn detector, None when it is switched off or not installed: silence and words decide then."""
+    if not config.turn_taking.smart_turn:
+        return None
+    try:
+        return SmartTurn(executor)
+    except MissingModelError as error:
+        _log.warning("ends of turns are judged without their sound: %s", error)
+        return None
+
+
+def _conduct(config: Config) -> Conduct:
+    turn_taking, agent = config.turn_taking, config.agent
+    patience = turn_taking.patience
+    return Conduct(
+        patience=PatienceSettings(
+            shortest=patience.shortest_ms / 1000,
+            unsure=patience.unsure_ms / 1000,
+            longest=patience.longest_ms / 1000,
+            without_evidence=patience.without_evidence_ms / 1000,
+        ),
+        speculate=turn_taking.speculation.enabled,
+        drafts_a_turn=turn_taking.speculation.drafts_per_turn,
+        warm=config.llm.warm,
+        filler_after=agent.filler_after_ms / 1000,
+        least_voiced=turn_taking.least_voiced_ms / 1000,
+        uninterruptible=frozenset(map(Saying, agent.uninterruptible)),
+        clauses=GROWING_LIMITS if config.tts.first_clause else WHOLE_SENTENCES,
+    )
 
 
 def _check_language(config: Config) -> None:

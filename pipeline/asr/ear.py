@@ -1,10 +1,11 @@
-"""One user's microphone: 48 kHz audio in, onsets, pauses with their utterance, and ends out."""
+"""One user's microphone: 48 kHz audio in; stirrings, onsets, pauses with their utterance, and ends out."""
 
 from collections import deque
 
 import numpy as np
 import soxr
 
+from pipeline.asr.echo import EchoCanceller
 from pipeline.asr.endpointing import Endpointing, EndpointingSettings, Mark
 from pipeline.asr.voice_activity import WINDOW, WINDOW_SECONDS, VoiceActivity
 from pipeline.events import (
@@ -16,11 +17,17 @@ from pipeline.events import (
     SpeechEnd,
     SpeechOnset,
     SpeechPause,
+    SpeechProgress,
+    Stilled,
+    Stirring,
     Utterance,
 )
 
 _TAIL_SECONDS = 0.1
 """Silence kept after the last voiced moment: Whisper drops final consonants without any."""
+
+_FLUSH_SECONDS = 0.3
+"""Of silence, pushed through when a microphone goes off, so that what it still held comes out."""
 
 
 class Ear:
@@ -28,25 +35,45 @@ class Ear:
 
     `pre_roll` seconds before the onset belong to the utterance: the VAD is sure of speech only some
     way into it. An utterance goes on, also past its end, until `close_utterance`: whoever speaks again
-    before the turn was committed loses no word, but for what is older than the longest utterance.
+    before anything was answered loses no word, but for what is older than the longest utterance.
+    While a key is pressed (`press` to `release`) everything is speech.
     """
 
     def __init__(
-        self, activity: VoiceActivity, settings: EndpointingSettings, *, pre_roll: float = 0.3
+        self,
+        activity: VoiceActivity,
+        settings: EndpointingSettings,
+        *,
+        pre_roll: float = 0.3,
+        progress: float | None = None,
+        echo: EchoCanceller | None = None,
     ) -> None:
+        """`progress`: seconds of speech after which the utterance so far is told, again and again."""
         self._activity = activity
         self._settings = settings
+        self._progress = progress
+        self._echo = echo
         self._endpointing = Endpointing(settings)
         # "MQ": 16 bit and a delay of about 2 ms; the higher settings only add delay to speech.
         self._resampler = soxr.ResampleStream(WIRE_RATE, HEARING_RATE, 1, dtype="float32", quality="MQ")
         self._rest = np.zeros(0, np.float32)
         self._before: deque[Samples] = deque(maxlen=max(1, round(pre_roll / WINDOW_SECONDS)) + 4)
         self._utterance: deque[Samples] = deque(maxlen=round((settings.max_utterance + 1) / WINDOW_SECONDS))
+        self._collecting = False
+        self._pressed = False
         self._started = 0.0
         self._newest = 0.0
+        self._told = 0.0
+
+    def played(self, pcm: Pcm) -> None:
+        """What goes out to the user, every frame of it: part of it comes back through the microphone."""
+        if self._echo is not None:
+            self._echo.played(pcm)
 
     def hear(self, pcm: Pcm, at: float) -> list[Hearing]:
         """Mono audio at WIRE_RATE whose last sample was captured at `at` (seconds)."""
+        if self._echo is not None:
+            pcm = self._echo.clean(pcm)
         samples = self._resampler.resample_chunk(pcm.astype(np.float32) / 32768)
         audio = np.concatenate((self._rest, samples))
         count = len(audio) // WINDOW
@@ -58,36 +85,65 @@ class Ear:
             heard.extend(self._window(window, end))
         return heard
 
+    def judged(self, patience: float) -> list[Hearing]:
+        """The present pause ends the turn once it has lasted `patience` seconds."""
+        ended = not self._pressed and self._endpointing.judged(patience, self._newest) is Mark.END
+        return [SpeechEnd(at=self._newest)] if ended else []
+
+    def press(self, at: float) -> list[Hearing]:
+        """Until `release`, everything is speech and no silence ends it."""
+        if self._pressed:
+            return []
+        self._pressed = True
+        speaking = self._endpointing.speaking
+        self._begin(at)
+        return [] if speaking else [SpeechOnset(at=at)]
+
+    def release(self, at: float) -> list[Hearing]:
+        """The key was let go: the turn is over."""
+        if not self._pressed:
+            return []
+        self._pressed = False
+        utterance = self._heard_until(at)
+        self._endpointing = Endpointing(self._settings)
+        return [SpeechPause(at=at, utterance=utterance), SpeechEnd(at=at)]
+
     def mute(self, at: float) -> list[Hearing]:
         """The microphone was switched off: an utterance under way is over, the rest is forgotten."""
-        marks = self.hear(np.zeros(WIRE_RATE, np.int16), at + 1.0)
+        if self._pressed:
+            marks = self.release(at)
+        else:
+            marks = self.hear(np.zeros(round(_FLUSH_SECONDS * WIRE_RATE), np.int16), at + _FLUSH_SECONDS)
+            marks += self.judged(0.0)
         self._activity.reset()
         self._before.clear()
         return marks
 
     def close_utterance(self) -> None:
         """What was heard has become a turn, or none; the next onset starts afresh."""
+        self._collecting = False
         self._utterance.clear()
         self._endpointing.release()
 
     def forget(self) -> None:
         """Whatever was being said does not count; the stream goes on."""
         self._endpointing = Endpointing(self._settings)
+        self._collecting = self._pressed = False
         self._utterance.clear()
 
     def _window(self, window: Samples, end: float) -> list[Hearing]:
         mark = self._endpointing.observe(self._activity.probability(window), end - WINDOW_SECONDS, end)
-        if self._utterance:
-            self._utterance.append(window)
-        else:
-            self._before.append(window)
+        (self._utterance if self._collecting else self._before).append(window)
         self._newest = end
+        if self._pressed:
+            return []
         match mark:
+            case Mark.STIR:
+                return [Stirring(at=self._endpointing.run_started)]
+            case Mark.STILL:
+                return [Stilled(at=end)]
             case Mark.ONSET | Mark.RESUMED:
-                if not self._utterance:
-                    self._utterance.extend(self._before)
-                    self._before.clear()
-                    self._started = self._endpointing.run_started
+                self._begin(self._endpointing.run_started)
                 return [SpeechOnset(at=self._endpointing.run_started)]
             case Mark.PAUSE:
                 return [self._pause(end)]
@@ -95,12 +151,29 @@ class Ear:
                 # An utterance cut by the length limit never paused; its text is still to be had.
                 paused = end > self._endpointing.speech_ended + WINDOW_SECONDS / 2
                 return [SpeechEnd(at=end)] if paused else [self._pause(end), SpeechEnd(at=end)]
-            case None:
-                return []
+            case None if self._endpointing.speaking and self._progress and end - self._told >= self._progress:
+                self._told = end
+                return [SpeechProgress(at=end, utterance=self._heard_until(end))]
+        return []
+
+    def _begin(self, at: float) -> None:
+        self._told = self._newest
+        if not self._collecting:
+            self._collecting = True
+            self._utterance.extend(self._before)
+            self._before.clear()
+            self._started = at
 
     def _pause(self, end: float) -> SpeechPause:
-        ended = self._endpointing.speech_ended
-        samples = np.concatenate(list(self._utterance))
+        return SpeechPause(at=end, utterance=self._heard_until(self._endpointing.speech_ended))
+
+    def _heard_until(self, ended: float) -> Utterance:
+        windows = list(self._utterance)
+        samples = np.concatenate(windows) if windows else np.zeros(0, np.float32)
         drop = round(max(0.0, self._newest - ended - _TAIL_SECONDS) * HEARING_RATE)
-        utterance = Utterance(samples[: len(samples) - drop], started_at=self._started, ended_at=ended)
-        return SpeechPause(at=end, utterance=utterance)
+        return Utterance(
+            samples[: len(samples) - drop],
+            started_at=self._started,
+            ended_at=ended,
+            voiced=self._endpointing.voiced,
+        )

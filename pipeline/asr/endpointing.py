@@ -1,4 +1,4 @@
-"""Where speech starts, pauses and ends: a policy fed with probabilities and times, no I/O."""
+"""Where speech stirs, starts, pauses and ends: fed with probabilities and times, no I/O."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -10,12 +10,15 @@ class EndpointingSettings:
 
     threshold: float = 0.5
     """Speech probability that counts as speech; it stays speech down to 0.15 below (Silero's own)."""
-    onset: float = 0.096
-    """Speech for this long is an onset: three windows, so that a click is not one."""
-    pause: float = 0.2
+    stir: float = 0.064
+    """Speech for this long may be an onset: two windows, so that a click is nothing. After a pause it is
+    enough to go on."""
+    onset: float = 0.128
+    """Speech for this long is an onset."""
+    pause: float = 0.064
     """Silence after which work on the speech so far starts."""
-    endpoint: float = 0.5
-    """Silence after which the turn is over."""
+    longest: float = 1.0
+    """Silence after which a turn is over whatever anybody thinks; `judged` makes it shorter."""
     max_utterance: float = 30.0
     """A turn is ended after this long even without silence: Whisper's window. The next one begins only
     after a pause, so that an endless talker, or a television, gets an answer now and then."""
@@ -28,6 +31,9 @@ _ROUNDING = 1e-3
 class Mark(Enum):
     """What the newest window decided."""
 
+    STIR = auto()
+    STILL = auto()
+    """What stirred was no speech."""
     ONSET = auto()
     PAUSE = auto()
     RESUMED = auto()
@@ -47,7 +53,7 @@ class Endpointing:
     """Feed it every window in order; it says when something changed.
 
     `run_started` is when the newest run of speech began, `speech_ended` when speech was last heard,
-    both to a window's precision.
+    both to a window's precision; `voiced` is how many seconds of the utterance were speech.
     """
 
     _HYSTERESIS = 0.15
@@ -56,14 +62,28 @@ class Endpointing:
         self._settings = settings
         self._state = _State.SILENT
         self._in_run = False
+        self._stirring = False
         self._released = True
+        self._patience = settings.longest
         self._utterance_started = 0.0
         self.run_started = 0.0
         self.speech_ended = 0.0
+        self.voiced = 0.0
+
+    @property
+    def speaking(self) -> bool:
+        return self._state is _State.SPEAKING
 
     def release(self) -> None:
         """What became of the last turn is settled; a turn ended in mid-speech may be followed."""
         self._released = True
+
+    def judged(self, patience: float, now: float) -> Mark | None:
+        """The present pause ends the turn once it has lasted `patience` seconds; END when it has."""
+        if self._state is not _State.PAUSED:
+            return None
+        self._patience = min(patience, self._settings.longest)
+        return None if self._in_run else self._ended(now)
 
     def observe(self, probability: float, start: float, end: float) -> Mark | None:
         """A window from `start` to `end` holds speech with this probability."""
@@ -75,35 +95,54 @@ class Endpointing:
         if not self._in_run:
             self._in_run = True
             self.run_started = start
-        if self._state is _State.EXHAUSTED:
-            self.speech_ended = end
-            return None
-        if self._state is _State.SPEAKING:
-            self.speech_ended = end
-            if end - self._utterance_started < self._settings.max_utterance:
-                return None
-            self._state = _State.EXHAUSTED
-            self._released = False
-            return Mark.END
-        if end - self.run_started < self._settings.onset - _ROUNDING:
-            return None
-        mark = Mark.RESUMED if self._state is _State.PAUSED else Mark.ONSET
-        if mark is Mark.ONSET:
-            self._utterance_started = self.run_started
+        run = end - self.run_started + _ROUNDING
+        match self._state:
+            case _State.EXHAUSTED:
+                self.speech_ended = end
+            case _State.SPEAKING:
+                self.speech_ended = end
+                self.voiced += end - start
+                if end - self._utterance_started >= self._settings.max_utterance:
+                    self._state = _State.EXHAUSTED
+                    self._released = False
+                    return Mark.END
+            case _State.PAUSED if run >= self._settings.stir:
+                return self._speak(Mark.RESUMED, end)
+            case _State.SILENT if run >= self._settings.onset:
+                self._utterance_started = self.run_started
+                self.voiced = 0.0
+                return self._speak(Mark.ONSET, end)
+            case _State.SILENT if run >= self._settings.stir and not self._stirring:
+                self._stirring = True
+                return Mark.STIR
+        return None
+
+    def _speak(self, mark: Mark, end: float) -> Mark:
         self._state = _State.SPEAKING
+        self._stirring = False
+        self.voiced += end - self.run_started
         self.speech_ended = end
         return mark
 
     def _unvoiced(self, end: float) -> Mark | None:
         self._in_run = False
-        silence = end - self.speech_ended
-        paused = silence >= self._settings.pause - _ROUNDING
-        if self._state is _State.EXHAUSTED and paused and self._released:
-            self._state = _State.SILENT
-        if self._state is _State.SPEAKING and paused:
-            self._state = _State.PAUSED
-            return Mark.PAUSE
-        if self._state is _State.PAUSED and silence >= self._settings.endpoint - _ROUNDING:
-            self._state = _State.SILENT
-            return Mark.END
+        paused = end - self.speech_ended >= self._settings.pause - _ROUNDING
+        match self._state:
+            case _State.SILENT if self._stirring:
+                self._stirring = False
+                return Mark.STILL
+            case _State.EXHAUSTED if paused and self._released:
+                self._state = _State.SILENT
+            case _State.SPEAKING if paused:
+                self._state = _State.PAUSED
+                self._patience = self._settings.longest
+                return Mark.PAUSE
+            case _State.PAUSED:
+                return self._ended(end)
         return None
+
+    def _ended(self, now: float) -> Mark | None:
+        if now - self.speech_ended < self._patience - _ROUNDING:
+            return None
+        self._state = _State.SILENT
+        return Mark.END

@@ -14,6 +14,7 @@ from pipeline.events import Prompt, TextDelta, Usage
 from pipeline.llm.dialects.openai import error_text
 from pipeline.llm.route import Route, StreamEvent
 from pipeline.llm.sse import EventDecoder, EventTooLongError
+from pipeline.llm.turn_reader import TurnReader
 
 QUOTED = 200
 """Characters of a server's own error that a message quotes."""
@@ -52,11 +53,14 @@ class LlmClient:
         http: httpx.AsyncClient,
         clock: Clock,
         timeouts: Timeouts | None = None,
+        reader: TurnReader | None = None,
     ) -> None:
+        """`reader` None: the engine cannot be asked how a turn goes on."""
         self._route = route
         self._http = http
         self._clock = clock
         self._timeouts = timeouts or Timeouts()
+        self._reader = reader
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[TextDelta, None]:
         """The reply, piece by piece; the last piece is empty and carries the usage.
@@ -102,6 +106,10 @@ class LlmClient:
         async with aclosing(self.stream(replace(prompt, max_output_tokens=1))) as deltas:
             async for _ in deltas:
                 pass
+
+    async def read(self, prompt: Prompt) -> float | None:
+        """Have the engine read a turn that may go on. See `LanguageModel.read`."""
+        return None if self._reader is None else await self._reader.read(prompt)
 
     async def _events(self, route: Route, prompt: Prompt) -> AsyncGenerator[StreamEvent, None]:
         """What the engine streams, up to [DONE] or the end."""

@@ -36,6 +36,9 @@ GROWING_LIMITS = (
 )
 """For the first, the second, and every later clause."""
 
+WHOLE_SENTENCES = (ClauseLimits(sentence=1, clause=1000, longest=1000),)
+"""Nothing is cut but at the end of a sentence."""
+
 MAX_CHARACTERS = 180
 """A clause longer than this is cut between words, however few they are (about 12 s of speech)."""
 

@@ -50,6 +50,11 @@ class Announcer:
         self._segments, self._spoken, self._current = [], [], 0
         self._send(rtvi.message("bot-llm-started"))
 
+    def reopened(self) -> None:
+        """The turn is not over after all: what was said of it last is withdrawn with its reply."""
+        self._send(rtvi.server_message("visavis.reopened"))
+        self.composed()
+
     def text(self, delta: str) -> None:
         self._send(rtvi.message("bot-llm-text", {"text": delta}))
 

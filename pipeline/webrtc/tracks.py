@@ -17,6 +17,7 @@ from av.frame import Frame
 
 from pipeline.clock import Clock
 from pipeline.events import WIRE_RATE, Face, Mood, Performer, Pose
+from pipeline.webrtc.heard import HeardPosition
 from pipeline.webrtc.playout import FRAME, FRAME_SECONDS, Playout
 
 _VIDEO_RATE = 90_000
@@ -78,16 +79,24 @@ class VoiceTrack(_PacedTrack):
     kind = "audio"
 
     def __init__(
-        self, clock: Clock, origin: float, playout: Playout, *, on_fault: OnFault | None = None
+        self,
+        clock: Clock,
+        origin: float,
+        playout: Playout,
+        position: HeardPosition,
+        *,
+        on_fault: OnFault | None = None,
     ) -> None:
         super().__init__(clock, origin, FRAME_SECONDS, _LATE, on_fault)
         self._playout = playout
+        self._position = position
 
     async def _frame(self, index: int) -> AudioFrame:
         frame = AudioFrame.from_ndarray(self._playout.next_frame()[None], format="s16", layout="mono")
         frame.sample_rate = WIRE_RATE
         frame.pts = index * FRAME
         frame.time_base = Fraction(1, WIRE_RATE)
+        self._position.sent(frame.pts, self._playout.span, self._clock.now())
         return frame
 
 

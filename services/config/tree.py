@@ -100,6 +100,10 @@ class Agent(Section):
     apology: Annotated[str, Field(min_length=1, max_length=500)] = (
         "Sorry, something went wrong on my side. Could you say that again?"
     )
+    not_understood: Annotated[str, Field(max_length=500)] = "Sorry, I did not catch that."
+    filler: Annotated[str, Field(max_length=100)] = ""
+    filler_after_ms: Milliseconds = 1500
+    uninterruptible: tuple[Literal["greeting", "reply", "apology"], ...] = ()
     max_text_chars: Annotated[int, Field(ge=1, le=20_000)] = 2000
 
 
@@ -133,22 +137,50 @@ class Asr(Section):
 
 class Vad(Section):
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.5
-    onset_ms: Milliseconds = 96
+    stir_ms: Milliseconds = 64
+    onset_ms: Milliseconds = 128
     pre_roll_ms: Milliseconds = 300
+
+
+class Patience(Section):
+    shortest_ms: Milliseconds = 200
+    unsure_ms: Milliseconds = 700
+    longest_ms: Milliseconds = 1000
+    without_evidence_ms: Milliseconds = 500
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if not self.shortest_ms <= self.unsure_ms <= self.longest_ms:
+            raise expect(
+                f"at least shortest_ms, {self.shortest_ms}, and at most longest_ms, {self.longest_ms}",
+                key="unsure_ms",
+            )
+        if self.without_evidence_ms > self.longest_ms:
+            raise expect(f"at most longest_ms, {self.longest_ms}", key="without_evidence_ms")
+        return self
+
+
+class Speculation(Section):
+    enabled: bool = True
+    partials_ms: Milliseconds = 400
+    drafts_per_turn: Annotated[int, Field(ge=1, le=100)] = 4
 
 
 class TurnTaking(Section):
     vad: Vad = Vad()
-    pause_ms: Milliseconds = 130
-    endpoint_ms: Milliseconds = 500
+    pause_ms: Milliseconds = 64
+    patience: Patience = Patience()
+    smart_turn: bool = True
+    speculation: Speculation = Speculation()
+    least_voiced_ms: Milliseconds = 400
     max_utterance_s: Seconds = 30.0
 
     @model_validator(mode="after")
     def _pause_before_end(self) -> Self:
-        if self.endpoint_ms < self.pause_ms:
+        if self.patience.shortest_ms < self.pause_ms:
             raise expect(
                 f"at least turn_taking.pause_ms, {self.pause_ms}: a turn ends after its last pause began",
-                key="endpoint_ms",
+                key="patience.shortest_ms",
             )
         return self
 
@@ -197,6 +229,7 @@ class Llm(Section):
     sampling: Sampling = Sampling()
     first_token_timeout_s: Seconds = 10.0
     token_gap_timeout_s: Seconds = 10.0
+    warm: bool = True
     evidence: EvidenceFolder = EvidenceFolder()
 
     @model_validator(mode="after")
@@ -221,6 +254,7 @@ class Llm(Section):
 
 class Tts(Section):
     voice: FilePath | None = None
+    first_clause: bool = True
     length_scale: Annotated[float, Field(ge=0.5, le=2)] | None = None
     noise_scale: Annotated[float, Field(ge=0, le=2)] | None = None
     noise_w_scale: Annotated[float, Field(ge=0, le=2)] | None = None

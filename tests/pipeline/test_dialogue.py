@@ -16,9 +16,11 @@ from pipeline.dialogue import Dialogue
 from pipeline.errors import LanguageModelError, SynthesisError, TranscriptionError
 from pipeline.events import (
     WIRE_RATE,
+    Hearing,
     Image,
     Message,
     Mood,
+    Pcm,
     Pose,
     Prompt,
     Samples,
@@ -32,9 +34,9 @@ from pipeline.events import (
     Utterance,
     Word,
 )
-from pipeline.stages import Stages
+from pipeline.stages import Conduct, Lines, Stages
 from pipeline.webrtc.announcer import Announcer
-from pipeline.webrtc.playout import FRAME_SECONDS
+from pipeline.webrtc.playout import FRAME, FRAME_SECONDS
 
 WORD_SECONDS = 0.2
 
@@ -61,6 +63,8 @@ class Models:
         self.cut_after: int | None = None
         self.deaf = self.dumb = False
         self.voice = Voice(self)
+        self.complete: float | None = 0.99
+        """How likely the sentence ends after what was said."""
         self.prompts: list[list[Message]] = []
         self.warmed: list[str] = []
         self.streams_closed = 0
@@ -78,10 +82,13 @@ class Models:
         self.warmed.append(prompt.digest)
 
     async def write(self, history: Sequence[Message], turn: str) -> Prompt:
-        self.prompts.append([*history])
         return Prompt((*history,), (), "digest", 80)
 
+    async def read(self, prompt: Prompt) -> float | None:
+        return self.complete
+
     async def stream(self, prompt: Prompt) -> AsyncGenerator[TextDelta, None]:
+        self.prompts.append([*prompt.messages])
         try:
             for index, text in enumerate(self.says):
                 if index == self.cut_after:
@@ -131,6 +138,14 @@ class SilentEar(Ear):
 
     def __init__(self) -> None:
         self.closed = self.forgotten = 0
+        self.patience: list[float] = []
+
+    def played(self, pcm: Pcm) -> None:
+        pass
+
+    def judged(self, patience: float) -> list[Hearing]:
+        self.patience.append(patience)
+        return []
 
     def close_utterance(self) -> None:
         self.closed += 1
@@ -142,13 +157,21 @@ class SilentEar(Ear):
 class Call:
     """A dialogue under way, and what the user is told of it."""
 
-    def __init__(self, clock: VirtualClock, models: Models, scope: asyncio.TaskGroup, executor: Any) -> None:
+    def __init__(
+        self,
+        clock: VirtualClock,
+        models: Models,
+        scope: asyncio.TaskGroup,
+        executor: Any,
+        conduct: Conduct | None,
+        filler: SpeechChunk | None,
+    ) -> None:
         self.clock = clock
+        self._pts = 0
         self.models = models
         self.portrait = Portrait()
         self.sent: list[Mapping[str, Any]] = []
         self.turns: list[TurnTrace] = []
-        self.greeting: SpeechChunk | None = None
         self.ear = SilentEar()
         stages = Stages(
             ear=self.ear,
@@ -159,11 +182,18 @@ class Call:
             performer=self.portrait,
             face=self.portrait,
             render_executor=executor,
-            apology=speech("Sorry about that."),
-            greeting=speech("Welcome."),
+            lines=Lines(
+                apology=speech("Sorry about that."),
+                not_understood=speech("Pardon me?"),
+                greeting=speech("Welcome."),
+                filler=filler,
+            ),
+            conduct=conduct or Conduct(),
         )
         self.announcer = Announcer(lambda text: self.sent.append(json.loads(text)), "Vis", "0")
-        self.dialogue = Dialogue("s1", stages, clock, self.announcer, self._record, scope)
+        self.dialogue = Dialogue(
+            "s1", stages, clock, self.announcer, self._record, scope, rtp_origin=lambda: None
+        )
 
     def _record(self, trace: TurnTrace) -> Mapping[str, Any]:
         self.turns.append(trace)
@@ -184,7 +214,11 @@ class Call:
     async def play(self, seconds: float) -> None:
         """Let time pass, the audio track taking its frames."""
         for _ in range(round(seconds / FRAME_SECONDS)):
-            self.dialogue.playout.next_frame()
+            self.dialogue.delivery.playout.next_frame()
+            self._pts += FRAME
+            self.dialogue.delivery.position.sent(
+                self._pts, self.dialogue.delivery.playout.span, self.clock.now()
+            )
             await self.clock.advance(FRAME_SECONDS)
 
     def kinds(self, *wanted: str) -> list[str]:
@@ -195,11 +229,11 @@ class Call:
 
 
 @asynccontextmanager
-async def calling() -> AsyncIterator[Call]:
+async def calling(conduct: Conduct | None = None, filler: SpeechChunk | None = None) -> AsyncIterator[Call]:
     clock = VirtualClock(10.0)
     with ThreadPoolExecutor(1) as executor:
         async with asyncio.TaskGroup() as scope:
-            call = Call(clock, Models(clock), scope, executor)
+            call = Call(clock, Models(clock), scope, executor, conduct, filler)
             yield call
             call.dialogue.close()
     assert len(asyncio.all_tasks()) == 1, "a task outlived its session"

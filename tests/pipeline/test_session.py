@@ -18,7 +18,7 @@ from pipeline.clock import MonotonicClock
 from pipeline.errors import BadOfferError
 from pipeline.events import TurnTrace
 from pipeline.session import Session, SessionSettings
-from pipeline.stages import Stages
+from pipeline.stages import Lines, Stages
 from pipeline.webrtc.ice import offer_loopback
 from pipeline.webrtc.peer import Candidate
 from tests.pipeline.test_dialogue import Models, Portrait, SilentEar, speech
@@ -79,7 +79,7 @@ def session_with(executor: ThreadPoolExecutor, turns: list[TurnTrace], **setting
         performer=portrait,
         face=portrait,
         render_executor=executor,
-        apology=speech("Sorry."),
+        lines=Lines(speech("Sorry.")),
     )
 
     def record(trace: TurnTrace) -> dict[str, Any]:

@@ -6,25 +6,29 @@ from pipeline import turn_taking
 from pipeline.errors import IllegalTransitionError
 from pipeline.turn_taking import (
     Agent,
+    Answer,
     Begin,
     Cancel,
     Commit,
     Dismiss,
     Drop,
+    Duck,
     Forget,
     Hold,
+    Reopen,
     Resume,
     TurnTaking,
+    Unduck,
     User,
 )
 
 
-def spoken(floor: TurnTaking, *, has_words: bool = True) -> list[turn_taking.Action]:
+def spoken(floor: TurnTaking, *, asks: bool = True) -> list[turn_taking.Action]:
     """A whole utterance whose transcript comes before its end."""
     return [
         *floor.speech_started(),
         *floor.speech_paused(),
-        *floor.transcribed(floor.revision, has_words=has_words),
+        *floor.transcribed(floor.revision, asks=asks),
         *floor.speech_ended(),
     ]
 
@@ -44,7 +48,7 @@ def test_the_transcript_may_come_after_the_end() -> None:
     floor.speech_started()
     floor.speech_paused()
     assert floor.speech_ended() == []
-    assert floor.transcribed(1, has_words=True) == [Commit(1)]
+    assert floor.transcribed(1, asks=True) == [Commit(1)]
 
 
 def test_going_on_after_a_pause_drops_the_revision() -> None:
@@ -52,7 +56,7 @@ def test_going_on_after_a_pause_drops_the_revision() -> None:
     floor.speech_started()
     floor.speech_paused()
     assert floor.speech_started() == [Drop(1)]
-    assert floor.transcribed(1, has_words=True) == [], "news of a dropped revision"
+    assert floor.transcribed(1, asks=True) == [], "news of a dropped revision"
     assert floor.speech_paused() == [Begin(2, answer=True)]
 
 
@@ -67,7 +71,7 @@ def test_going_on_after_the_end_but_before_the_commit_drops_it_too() -> None:
 
 def test_noise_is_not_a_turn() -> None:
     floor = TurnTaking()
-    assert spoken(floor, has_words=False) == [Begin(1, answer=True), Dismiss(1)]
+    assert spoken(floor, asks=False) == [Begin(1, answer=True), Dismiss(1)]
     assert floor.agent is Agent.IDLE
 
 
@@ -78,7 +82,7 @@ def test_a_cough_gives_the_reply_back(started: bool) -> None:
     if started:
         floor.reply_started()
     before = floor.agent
-    assert spoken(floor, has_words=False) == [Hold(), Begin(2, answer=False), Dismiss(2), Resume()]
+    assert spoken(floor, asks=False) == [Hold(), Begin(2, answer=False), Dismiss(2), Resume()]
     assert floor.agent is before
 
 
@@ -86,8 +90,67 @@ def test_words_over_a_reply_cancel_it_and_are_answered() -> None:
     floor = TurnTaking()
     spoken(floor)
     floor.reply_started()
-    assert spoken(floor) == [Hold(), Begin(2, answer=False), Cancel(), Commit(2)]
+    assert spoken(floor) == [Hold(), Begin(2, answer=False), Cancel(), Answer(2), Commit(2)]
     assert floor.agent is Agent.PREPARING
+
+
+def test_words_before_anything_of_a_reply_was_heard_reopen_its_turn() -> None:
+    floor = TurnTaking()
+    spoken(floor)
+    assert spoken(floor) == [Hold(), Begin(2, answer=False), Reopen(), Answer(2), Commit(2)]
+    assert floor.agent is Agent.PREPARING
+
+
+def test_words_before_a_reply_to_typed_text_do_not_reopen_it() -> None:
+    floor = TurnTaking()
+    floor.typed()
+    assert spoken(floor)[2:] == [Cancel(), Answer(2), Commit(2)]
+
+
+def test_a_sound_ducks_what_is_heard_and_nothing_else() -> None:
+    floor = TurnTaking()
+    assert floor.stirred() == floor.stilled() == []
+    spoken(floor)
+    assert floor.stirred() == [], "nothing is heard yet"
+    floor.reply_started()
+    assert floor.stirred() == [Duck()]
+    assert floor.stilled() == [Unduck()]
+    floor.uninterruptible()
+    assert floor.stirred() == []
+
+
+def test_what_is_said_over_an_uninterruptible_reply_is_answered_after_it() -> None:
+    floor = TurnTaking()
+    spoken(floor)
+    floor.uninterruptible()
+    floor.reply_started()
+    assert spoken(floor) == [Begin(2, answer=False)]
+    assert floor.agent is Agent.SPEAKING
+    assert floor.reply_ended() == [Answer(2), Commit(2)]
+    assert floor.agent is Agent.PREPARING
+
+
+def test_a_reply_that_becomes_uninterruptible_while_held_goes_on() -> None:
+    floor = TurnTaking()
+    spoken(floor)
+    floor.speech_started()
+    assert floor.uninterruptible() == [Resume()]
+    assert floor.agent is Agent.PREPARING
+
+
+def test_a_button_ends_the_reply_also_while_it_is_held() -> None:
+    floor = TurnTaking()
+    assert floor.interrupted() == []
+    spoken(floor)
+    floor.reply_started()
+    assert floor.interrupted() == [Cancel()]
+    assert floor.agent is Agent.IDLE
+    spoken(floor)
+    floor.speech_started()
+    assert floor.interrupted() == [Cancel()]
+    floor.speech_paused()
+    assert floor.transcribed(3, asks=True) == []
+    assert floor.speech_ended() == [Commit(3)]
 
 
 def test_a_reply_that_ends_while_held_leaves_the_floor_free() -> None:
@@ -97,7 +160,7 @@ def test_a_reply_that_ends_while_held_leaves_the_floor_free() -> None:
     floor.speech_started()
     floor.reply_ended()
     floor.speech_paused()
-    floor.transcribed(2, has_words=True)
+    floor.transcribed(2, asks=True)
     assert floor.speech_ended() == [Commit(2)]
 
 
@@ -132,7 +195,10 @@ def test_an_illegal_event_names_state_and_event() -> None:
 
 EVENTS = st.lists(
     st.sampled_from(
-        ["start", "pause", "end", "words", "noise", "late_words", "type", "reply_start", "reply_end"]
+        [
+            *("stir", "still", "start", "pause", "end", "words", "noise", "late_words", "type"),
+            *("reply_start", "reply_end", "button", "announce", "insist"),
+        ]
     ),
     max_size=60,
 )
@@ -146,10 +212,10 @@ def test_any_story_keeps_the_rules(events: list[str]) -> None:
     fate: dict[int, str] = {}
     alive: set[int] = set()
     playing: int | None = None
-    held = False
+    held = started = insisting = False
 
     def take(actions: list[turn_taking.Action]) -> None:
-        nonlocal playing, held
+        nonlocal playing, held, started, insisting
         for action in actions:
             match action:
                 case Begin(revision=revision):
@@ -165,7 +231,7 @@ def test_any_story_keeps_the_rules(events: list[str]) -> None:
                     assert playing is None, "two replies at once"
                     alive.remove(revision)
                     fate[revision] = "turn"
-                    playing = revision
+                    playing, started, insisting = revision, False, False
                 case Hold():
                     assert playing is not None
                     assert not held
@@ -177,10 +243,33 @@ def test_any_story_keeps_the_rules(events: list[str]) -> None:
                 case Cancel():
                     assert playing is not None
                     playing, held = None, False
+                case Reopen():
+                    assert playing is not None
+                    assert not started, "what was heard is a turn"
+                    assert alive, "it goes on in another revision"
+                    fate[playing] = "none"
+                    playing, held = None, False
+                case Answer(revision=revision):
+                    assert revision in alive
+                    assert playing is None
+                case Duck() | Unduck():
+                    assert floor.agent is Agent.SPEAKING
 
     def feed(event: str) -> None:
-        nonlocal playing, held
+        nonlocal playing, held, started, insisting
         match event:
+            case "stir":
+                take(floor.stirred())
+            case "still":
+                take(floor.stilled())
+            case "button":
+                take(floor.interrupted())
+            case "announce" if floor.agent is Agent.IDLE and floor.user is User.SILENT:
+                take(floor.announced())
+                playing, started, insisting = floor.revision, False, False
+            case "insist" if playing is not None:
+                insisting = True
+                take(floor.uninterruptible())
             case "start" if floor.user is not User.SPEAKING:
                 take(floor.speech_started())
             case "pause" if floor.user is User.SPEAKING:
@@ -188,25 +277,26 @@ def test_any_story_keeps_the_rules(events: list[str]) -> None:
             case "end" if floor.user is User.MAYBE_DONE:
                 take(floor.speech_ended())
             case "words":
-                take(floor.transcribed(floor.revision, has_words=True))
+                take(floor.transcribed(floor.revision, asks=True))
             case "noise":
-                take(floor.transcribed(floor.revision, has_words=False))
+                take(floor.transcribed(floor.revision, asks=False))
             case "late_words":
-                take(floor.transcribed(floor.revision - 1, has_words=True))
+                take(floor.transcribed(floor.revision - 1, asks=True))
             case "type":
                 take(floor.typed())
             case "reply_start" if playing is not None and floor.agent is Agent.PREPARING:
                 take(floor.reply_started())
+                started = True
             case "reply_end" if playing is not None:
-                take(floor.reply_ended())
                 playing, held = None, False
+                take(floor.reply_ended())
 
     for event in events:
         feed(event)
         assert len(alive) <= 1
         assert (floor.agent is Agent.HELD) == held
         both = (floor.user is User.SPEAKING, floor.agent is Agent.SPEAKING)
-        assert both != (True, True), "the agent talks over the user"
+        assert insisting or both != (True, True), "the agent talks over the user"
 
     # After any story it can still take a turn.
     for event in ("pause", "words", "end", "reply_end", "start", "pause", "words", "end"):

@@ -9,17 +9,29 @@ POST /slots/{id}?action=erase → {id_slot, n_erased}; it waits for the slot to 
 slot, with another conversation's cache, and an erase does nothing. So the number is checked in
 GET /slots → [{id, …}] first.
 POST /tokenize {content} → {tokens: […]}; markers such as <|im_end|> inside the text count as one token.
+POST /apply-template {messages} → {prompt}: the messages and the opening of a reply as the model's template
+writes them.
+POST /completion {prompt, n_predict, n_probs, id_slot, cache_prompt} → {completion_probabilities:
+[{top_logprobs: [{token, logprob}]}]}: with `post_sampling_probs` false, before any sampler.
 """
 
+import math
+import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import httpx
 
 from pipeline.errors import ConfigError
-from pipeline.events import Prompt, Usage
+from pipeline.events import Message, Prompt, Usage
 from pipeline.llm.dialects.openai import OpenAi
 from pipeline.llm.route import Endpoint, Json, Route, StreamEvent
+
+_LIKELIEST = 64
+"""Next tokens looked at for the end of a sentence; what the others hold together does not matter."""
+
+_SENTENCE_END = re.compile(r"\s*[.?!](?!\.)|\n|<\|im_end\|>|<\|endoftext\|>|</s>")
 
 
 class LlamaCpp(OpenAi):
@@ -71,3 +83,31 @@ async def count_tokens(http: httpx.AsyncClient, endpoint: Endpoint, text: str) -
     answer = await http.post(endpoint.at("/tokenize"), json={"content": text}, headers=endpoint.headers)
     answer.raise_for_status()
     return len(answer.json()["tokens"])
+
+
+async def render(http: httpx.AsyncClient, endpoint: Endpoint, messages: Sequence[Message]) -> str:
+    """Messages as the model's chat template writes them. Raises httpx.HTTPError."""
+    body = {"messages": [{"role": message.role.value, "content": message.text} for message in messages]}
+    answer = await http.post(endpoint.at("/apply-template"), json=body, headers=endpoint.headers)
+    answer.raise_for_status()
+    return str(answer.json()["prompt"])
+
+
+async def sentence_end(http: httpx.AsyncClient, route: Route, text: str) -> float:
+    """Prefill a rendered text into the route's slot; the probability that a sentence ends after it.
+
+    Raises httpx.HTTPError, LookupError when the engine gives no probabilities.
+    """
+    body = {
+        "prompt": text,
+        "n_predict": 1,
+        "n_probs": _LIKELIEST,
+        "cache_prompt": True,
+        "id_slot": route.slot,
+        "samplers": [],
+    }
+    answer = await http.post(route.endpoint.at("/completion"), json=body, headers=route.endpoint.headers)
+    answer.raise_for_status()
+    likeliest = answer.json()["completion_probabilities"][0]["top_logprobs"]
+    ends = (each["logprob"] for each in likeliest if _SENTENCE_END.match(each["token"]))
+    return min(1.0, sum(map(math.exp, ends)))

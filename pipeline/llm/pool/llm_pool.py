@@ -16,6 +16,7 @@ from pipeline.llm.dialects.openai import OpenAi
 from pipeline.llm.pool.leases import SlotLeases
 from pipeline.llm.route import Endpoint, Route, Sampling
 from pipeline.llm.tokens import EngineTokenCounter, EstimatedTokenCounter, TokenCounter
+from pipeline.llm.turn_reader import TurnReader
 
 IDLE_CONNECTION = 4.0
 """Seconds a connection is kept for the next request; llama.cpp's server closes them after 5."""
@@ -104,7 +105,9 @@ class LlmPool:
                 sampling=self._sampling,
             )
 
-        return LlmSession(LlmClient(route, self._http, self._clock, self._timeouts), self._counter)
+        reader = None if slot is None else TurnReader(route, self._http)
+        client = LlmClient(route, self._http, self._clock, self._timeouts, reader)
+        return LlmSession(client, self._counter)
 
     async def _erase(self, slot: int) -> None:
         endpoint = self._endpoint()

@@ -14,7 +14,16 @@ from pipeline.asr.endpointing import EndpointingSettings
 from pipeline.asr.voice_activity import VoiceActivity, load_model
 from pipeline.asr.whisper import WhisperSettings, WhisperTranscriber
 from pipeline.errors import MissingModelError
-from pipeline.events import Hearing, Pcm, SpeechEnd, SpeechOnset, SpeechPause, Utterance
+from pipeline.events import (
+    Hearing,
+    Pcm,
+    SpeechEnd,
+    SpeechOnset,
+    SpeechPause,
+    SpeechProgress,
+    Stirring,
+    Utterance,
+)
 from tests.speech import espeak, silence, spoken
 from tests.transcripts import word_error_rate
 
@@ -54,8 +63,8 @@ def test_the_times_of_an_utterance() -> None:
     speech = spoken("What is the capital of France?")
     voiced = np.flatnonzero(np.abs(speech.astype(int)) > 300)
     heard = hear(np.concatenate((silence(1.0), speech, silence(1.0))))
-    assert [type(hearing) for hearing in heard] == [SpeechOnset, SpeechPause, SpeechEnd]
-    pause = heard[1]
+    assert [type(hearing) for hearing in (heard[0], *heard[-2:])] == [Stirring, SpeechPause, SpeechEnd]
+    pause = heard[-2]
     assert isinstance(pause, SpeechPause)
     assert pause.utterance.started_at == pytest.approx(1.0 + voiced[0] / 48_000, abs=0.1)
     assert pause.utterance.ended_at == pytest.approx(1.0 + voiced[-1] / 48_000, abs=0.1)
@@ -151,8 +160,39 @@ def test_what_is_kept_of_an_utterance_is_bounded() -> None:
 
 def test_a_muted_microphone_ends_the_utterance() -> None:
     ear = Ear(VoiceActivity(load_model()), EndpointingSettings())
-    hear(np.concatenate((silence(0.5), spoken("What is the")[:48_000])), ear)
+    hear(np.concatenate((silence(0.5), spoken("What is the capital of France?")[:38_400])), ear)
     assert [type(hearing) for hearing in ear.mute(5.0)] == [SpeechPause, SpeechEnd]
+
+
+def test_a_pressed_key_is_speech_whatever_is_heard_and_its_release_the_end() -> None:
+    ear = Ear(VoiceActivity(load_model()), EndpointingSettings())
+    assert ear.release(0.5) == []
+    assert [type(hearing) for hearing in ear.press(1.0)] == [SpeechOnset]
+    assert ear.press(1.1) == []
+    speech = spoken("What is the capital of France?")
+    assert hear(np.concatenate((speech, silence(2.0), speech)), ear) == []
+    pause, end = ear.release(9.0)
+    assert isinstance(pause, SpeechPause)
+    assert isinstance(end, SpeechEnd)
+    assert len(pause.utterance.samples) / 16_000 > 2.0 + 1.5 * len(speech) / 48_000
+    ear.close_utterance()
+    assert [type(hearing) for hearing in hear(np.concatenate((silence(0.5), speech)), ear)][:1] == [Stirring]
+
+
+def test_a_microphone_muted_while_the_key_is_down_ends_the_turn() -> None:
+    ear = Ear(VoiceActivity(load_model()), EndpointingSettings())
+    ear.press(1.0)
+    assert [type(hearing) for hearing in ear.mute(2.0)] == [SpeechPause, SpeechEnd]
+    assert ear.release(3.0) == []
+
+
+def test_speech_is_told_of_while_it_goes_on() -> None:
+    ear = Ear(VoiceActivity(load_model()), EndpointingSettings(), progress=0.4)
+    speech = spoken("Please tell me how I get to the nearest railway station from here.")
+    heard = hear(np.concatenate((silence(0.5), speech, silence(0.5))), ear)
+    lengths = [len(each.utterance.samples) for each in heard if isinstance(each, SpeechProgress)]
+    assert len(lengths) >= 4
+    assert lengths == sorted(lengths)
 
 
 def test_a_missing_model_is_named(tmp_path: Path) -> None:

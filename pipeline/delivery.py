@@ -1,0 +1,140 @@
+"""The answer that is heard and seen: played, announced, and on record when it is over.
+
+One at a time. A turn ends in exactly one `close`, whatever happens to it.
+"""
+
+from collections.abc import Callable
+
+from pipeline.answer import Answer
+from pipeline.clock import Clock
+from pipeline.conversation import Conversation, Exchange
+from pipeline.events import Message, SpeechChunk, TurnRecorder
+from pipeline.stages import Stages
+from pipeline.webrtc.announcer import Announcer
+from pipeline.webrtc.heard import HeardPosition
+from pipeline.webrtc.playout import Playout
+from pipeline.webrtc.reply import HeardWord, Reply
+
+
+class Delivery:
+    """One conversation's. It listens to the playout and to the answer it delivers."""
+
+    def __init__(
+        self,
+        stages: Stages,
+        clock: Clock,
+        announcer: Announcer,
+        recorder: TurnRecorder,
+        rtp_origin: Callable[[], int | None],
+        *,
+        on_start: Callable[[], None],
+        on_word: Callable[[str], None],
+    ) -> None:
+        """`on_start`: a reply's first sample goes out; `on_word`: a word's does."""
+        self.playout = Playout(clock, self, stages.ear.played)
+        self.position = HeardPosition(rtp_origin)
+        self.current: Answer | None = None
+        self._stages = stages
+        self._clock = clock
+        self._announcer = announcer
+        self._recorder = recorder
+        self._on_start = on_start
+        self._on_word = on_word
+        self._conversation = Conversation()
+
+    def history(self) -> list[Message]:
+        """What was said so far and, of the replies, heard."""
+        return self._conversation.history()
+
+    @property
+    def unheard_words(self) -> str | None:
+        """The user's words that are being answered, while nothing of the reply was heard."""
+        if self.current is None or self.current.reply.started.is_set():
+            return None
+        return self.current.trace.user_text
+
+    def begin(self, answer: Answer) -> None:
+        """From here on, this answer is what is played and seen."""
+        self.current = answer
+        self._stages.performer.clear()
+        self._announcer.reply_begins()
+        self.playout.play(answer.reply)
+        self.position.begin()
+        answer.commit(self)
+
+    def withdraw(self) -> Answer:
+        """Nothing was heard of the answer and its turn is not over: it leaves no trace of its own."""
+        answer = self._stopped()
+        self._announcer.reopened()
+        return answer
+
+    def interrupt(self) -> Answer:
+        """The user has the floor: empty the queue, close the mouth, keep what was heard."""
+        heard = self.position.heard(self._clock.now())
+        answer = self._stopped()
+        answer.trace.cancels += 1
+        self.close(answer, interrupted=True, heard=heard)
+        return answer
+
+    def close(
+        self,
+        answer: Answer,
+        *,
+        interrupted: bool = False,
+        heard: float | None = None,
+        failed: str | None = None,
+    ) -> None:
+        """The turn is over; `heard` is the audio position up to which its reply was heard, None: all of it."""
+        trace = answer.trace
+        self.current = None
+        self._stages.performer.clear()
+        if answer.reply.started.is_set():
+            self._announcer.stopped_speaking(interrupted=interrupted)
+        else:
+            self._stages.ear.close_utterance()
+        trace.ended_at = self._clock.now()
+        if not answer.is_turn:
+            return
+        trace.interrupted = interrupted
+        trace.failed = trace.failed or failed
+        trace.heard_text = answer.reply.heard_text(heard)
+        self._conversation.add(Exchange(trace.user_text, trace.heard_text))
+        self._announcer.turn(self._recorder(trace))
+
+    def _stopped(self) -> Answer:
+        answer = self.current
+        assert answer is not None
+        self.current = None
+        self.playout.stop()
+        self._stages.performer.clear()
+        answer.abandon()
+        return answer
+
+    # ── PlayoutListener ────────────────────────────────────────────────────────────────────────
+
+    def reply_started(self, reply: Reply) -> None:
+        assert self.current is not None
+        # Until here whoever went on speaking went on with the same turn.
+        self._stages.ear.close_utterance()
+        self.current.trace.first_sound_at = self._clock.now()
+        self._announcer.started_speaking()
+        self._on_start()
+
+    def word_started(self, reply: Reply, word: HeardWord) -> None:
+        assert self.current is not None
+        self._on_word(word.text)
+        if word.own and self.current.is_turn and self.current.trace.first_audio_at is None:
+            self.current.trace.first_audio_at = self._clock.now()
+        self._announcer.word(word)
+
+    # ── AnswerListener ─────────────────────────────────────────────────────────────────────────
+
+    def answer_text(self, delta: str) -> None:
+        self._announcer.text(delta)
+
+    def answer_chunk(self, chunk: SpeechChunk, at: float) -> None:
+        self._stages.performer.cue(chunk, at)
+        self._announcer.segment(chunk.text, at)
+
+    def answer_composed(self) -> None:
+        self._announcer.composed()

@@ -1,0 +1,155 @@
+"""Understanding what the user says: transcripts, whether they ask for an answer, and how long to wait for more.
+
+Whatever is said over the agent's own voice is doubted: it may be that voice coming back, or the sound of
+somebody who listens.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from dataclasses import dataclass
+
+from pipeline.asr.backchannel import is_backchannel
+from pipeline.asr.partials import StablePartial, equivalent
+from pipeline.asr.patience import Evidence, Patience
+from pipeline.asr.self_speech import is_own_speech
+from pipeline.clock import Clock
+from pipeline.errors import NotUnderstoodError
+from pipeline.events import Prompt, Transcript, Utterance
+from pipeline.stages import Stages
+
+_log = logging.getLogger(__name__)
+
+_ECHO_MEMORY = 8.0
+"""Seconds for which words that were played may come back: the longest utterance over a reply, and the
+way through the room."""
+
+_COVERS = 0.064
+"""A transcript of the speech up to this long before its end, in seconds, is a transcript of all of it."""
+
+
+@dataclass(slots=True)
+class _Glimpse:
+    """A transcription that was begun while the user still spoke."""
+
+    utterance: Utterance
+    transcript: asyncio.Future[Transcript]
+    """Cancelled when it came to nothing."""
+
+
+class Listening:
+    """One user's words, from utterances to what they ask for."""
+
+    def __init__(self, session_id: str, stages: Stages, clock: Clock) -> None:
+        self.partial = StablePartial()
+        self._session_id = session_id
+        self._stages = stages
+        self._clock = clock
+        self._patience = Patience(stages.conduct.patience)
+        self._played: deque[tuple[float, str]] = deque()
+        self._glimpse: _Glimpse | None = None
+        self._verdict: tuple[float, Evidence] | None = None
+        """When the speech before the present pause ended, and what was known of it."""
+
+    # ── transcripts ────────────────────────────────────────────────────────────────────────────
+
+    async def glimpse(self, utterance: Utterance) -> Transcript | None:
+        """What was said so far, while the user goes on; None while the one before is not done.
+
+        Raises TranscriptionError.
+        """
+        if self._glimpse is not None and not self._glimpse.transcript.done():
+            return None
+        result: asyncio.Future[Transcript] = asyncio.get_running_loop().create_future()
+        self._glimpse = _Glimpse(utterance, result)
+        try:
+            transcript = await self._stages.transcriber.transcribe(utterance.samples)
+            result.set_result(transcript)
+        finally:
+            result.cancel()
+        return transcript
+
+    async def transcribe(self, utterance: Utterance) -> Transcript:
+        """What was said. Raises TranscriptionError."""
+        glimpse, self._glimpse = self._glimpse, None
+        if glimpse is not None and utterance.ended_at - glimpse.utterance.ended_at <= _COVERS:
+            await asyncio.wait([glimpse.transcript])
+            if not glimpse.transcript.cancelled():
+                return glimpse.transcript.result()
+        return await self._stages.transcriber.transcribe(utterance.samples)
+
+    def asks(
+        self, transcript: Transcript, utterance: Utterance, *, replying: bool, committed: str | None
+    ) -> bool:
+        """Whether what was said asks for an answer; `committed` is what is being answered already.
+
+        Raises NotUnderstoodError when it does and no word of it could be made out.
+        """
+        text = transcript.text
+        if not text:
+            if not replying and utterance.voiced >= self._stages.conduct.least_voiced:
+                raise NotUnderstoodError(f"no words in {utterance.voiced:.1f} s: {transcript.rejected}")
+            _log.info("session %s: a sound was no speech: %s", self._session_id, transcript.rejected)
+            return False
+        if is_own_speech(text, self._recently_played(utterance)):
+            _log.info("session %s: the agent's own voice came back", self._session_id)
+            return False
+        if replying and is_backchannel(text, self._stages.language):
+            return False
+        return committed is None or not equivalent(text, committed)
+
+    def played(self, word: str) -> None:
+        """A word of the agent's goes out."""
+        self._played.append((self._clock.now(), word))
+        while self._played[0][0] < self._clock.now() - 2 * _ECHO_MEMORY:
+            self._played.popleft()
+
+    def _recently_played(self, utterance: Utterance) -> list[str]:
+        return [word for at, word in self._played if at > utterance.started_at - _ECHO_MEMORY]
+
+    # ── patience ───────────────────────────────────────────────────────────────────────────────
+
+    async def judge(self, prompt: Prompt, transcript: Transcript, utterance: Utterance) -> float:
+        """Seconds of silence after which this is a turn, by its words; the engine reads them for it."""
+        words = await self._stages.language_model.read(prompt)
+        evidence = Evidence(words=words, punctuated=_punctuated(transcript.text))
+        self._verdict = utterance.ended_at, evidence
+        return self._patience.with_evidence(evidence)
+
+    async def judge_sound(self, utterance: Utterance) -> float | None:
+        """The same with how it sounded, where that could change anything."""
+        detector = self._stages.turn_end
+        if detector is None or self._verdict is None or self._verdict[0] != utterance.ended_at:
+            return None
+        evidence = self._verdict[1]
+        if not self._patience.hinges_on_sound(evidence):
+            return None
+        evidence = Evidence(evidence.words, evidence.punctuated, await detector.finished(utterance.samples))
+        self._verdict = utterance.ended_at, evidence
+        return self._patience.with_evidence(evidence)
+
+    @property
+    def patience_when_complete(self) -> float:
+        return self._patience.when_complete
+
+    async def likely_complete(self, prompt: Prompt, transcript: Transcript) -> bool:
+        """Whether what was said so far seems to be all."""
+        words = await self._stages.language_model.read(prompt)
+        return words is not None and self._patience.complete(Evidence(words, _punctuated(transcript.text)))
+
+    def went_on(self, at: float) -> None:
+        """The user spoke again after a pause inside the turn."""
+        if self._verdict is not None:
+            ended_at, evidence = self._verdict
+            self._patience.went_on(at - ended_at, evidence)
+            self._verdict = None
+
+    def turn_over(self) -> None:
+        """What was said has become a turn; what comes is another."""
+        self._patience.ended()
+        self._verdict = None
+        self.partial = StablePartial()
+
+
+def _punctuated(text: str) -> bool:
+    return text.endswith((".", "?", "!")) and not text.endswith("..")

@@ -113,11 +113,11 @@ class Peer:
                 self._connection.addTrack(track)
         self._prefer_codecs()
         self._tune_senders()
-        self._ignore_unread()
         try:
             await self._connection.setLocalDescription(await self._connection.createAnswer())
         except _MALFORMED as error:
             raise BadOfferError(f"the offer cannot be answered: {error or type(error).__name__}") from error
+        self._ignore_unread()  # now, because settling the directions switches receivers on
         return self._connection.localDescription
 
     async def add_candidate(self, trickled: Candidate) -> None:

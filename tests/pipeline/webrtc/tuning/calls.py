@@ -96,24 +96,33 @@ class Listener:
 
 @asynccontextmanager
 async def calling(
-    track: MediaStreamTrack, *tracks: MediaStreamTrack, **settings: Any
+    track: MediaStreamTrack | None,
+    *tracks: MediaStreamTrack,
+    camera: MediaStreamTrack | None = None,
+    **settings: Any,
 ) -> AsyncIterator[tuple[RTCPeerConnection, Peer, Way]]:
-    """A connected call: `track` is what the caller says, `tracks` are the peer's."""
+    """A connected call: `track` is what the caller says, `camera` what it shows, `tracks` are the peer's."""
     caller, peer = RTCPeerConnection(RTCConfiguration(iceServers=[])), Peer(MonotonicClock(), **settings)
     try:
         peer.add_tracks(*tracks)
-        audio = caller.addTransceiver(track, direction="sendrecv")
-        caller.addTransceiver("video", direction="recvonly")
-        await caller.setLocalDescription(await caller.createOffer())
-        answer = await peer.answer(caller.localDescription.sdp)
+        audio, _ = (
+            caller.addTransceiver(own or kind, direction="sendrecv" if own else "recvonly")
+            for kind, own in (("audio", track), ("video", camera))
+        )
         way = Way(audio.sender.transport.transport)
-        await caller.setRemoteDescription(RTCSessionDescription(answer.sdp, answer.type))
+        await negotiate(caller, peer)
         async with asyncio.timeout(15):
             await peer.connected.wait()
         yield caller, peer, way
     finally:
         await caller.close()
         await peer.close()
+
+
+async def negotiate(caller: RTCPeerConnection, peer: Peer) -> None:
+    await caller.setLocalDescription(await caller.createOffer())
+    answer = await peer.answer(caller.localDescription.sdp)
+    await caller.setRemoteDescription(RTCSessionDescription(answer.sdp, answer.type))
 
 
 def _is_rtp(data: bytes) -> bool:

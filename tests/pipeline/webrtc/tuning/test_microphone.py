@@ -11,11 +11,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 import pytest
+from aiortc.mediastreams import VideoStreamTrack
 from aiortc.rtp import RtpPacket
 
 from pipeline.events import WIRE_RATE
 from pipeline.webrtc.tuning.uplink import MAX_WAITING, Uplink
-from tests.pipeline.webrtc.tuning.calls import Listener, StepMicrophone, Way, calling
+from tests.pipeline.webrtc.tuning.calls import Listener, StepMicrophone, Way, calling, negotiate
 from tests.pipeline.webrtc.tuning.sounding import FRAME
 
 pytestmark = pytest.mark.loopback
@@ -169,6 +170,42 @@ async def test_a_microphone_that_nobody_reads_fills_no_queue(monkeypatch: pytest
         assert uplinks[0].dropped > 0
         assert receiver.track._queue.empty()
         assert receiver._RTCRtpReceiver__decoder_queue.empty()
+
+
+async def test_a_camera_is_neither_decoded_nor_queued() -> None:
+    async with calling(StepMicrophone(), camera=VideoStreamTrack()) as (_, peer, _):
+        receiver = next(t.receiver for t in peer._connection.getTransceivers() if t.kind == "video")
+        handle, packets, enough = receiver._handle_rtp_packet, [0], asyncio.Event()
+
+        async def counted(packet: RtpPacket, arrival_time_ms: int) -> None:
+            await handle(packet, arrival_time_ms=arrival_time_ms)
+            packets[0] += 1
+            if packets[0] == 20:
+                enough.set()
+
+        receiver._handle_rtp_packet = counted
+        async with asyncio.timeout(PATIENT):
+            await enough.wait()
+        assert receiver.track._queue.empty()
+        assert receiver._RTCRtpReceiver__decoder_queue.empty()
+        assert await receiver.getStats()
+        assert receiver._RTCRtpReceiver__remote_streams == {}, "nothing got past the switch"
+
+
+async def test_a_microphone_that_comes_later_is_heard() -> None:
+    async with calling(None) as (caller, peer, _), asyncio.TaskGroup() as tasks:
+        listener = Listener(peer)
+        listening = tasks.create_task(listener.run())
+        microphone = StepMicrophone()
+        audio = caller.getTransceivers()[0]
+        audio.sender.replaceTrack(microphone)
+        audio.direction = "sendrecv"
+        await negotiate(caller, peer)
+        for _ in range(20):
+            microphone.step()
+        async with asyncio.timeout(PATIENT):
+            await listener.until(5 * FRAME)
+        listening.cancel()
 
 
 async def test_nothing_survives_a_call() -> None:

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from pipeline.events import WIRE_RATE
 from services.lab.arrivals import Heard
@@ -50,7 +51,7 @@ def freezes(arrivals: Sequence[float], end: float) -> list[Hole]:
     average + 150 ms) or more after the one before, the average over 30 gaps; one open at `end` counts."""
     recent: deque[float] = deque(maxlen=_AVERAGED)
     found: list[Hole] = []
-    for earlier, later in zip(arrivals, [*arrivals[1:], end], strict=True):
+    for earlier, later in pairwise([*arrivals, end]):
         gap = later - earlier
         if len(recent) == _AVERAGED:
             average = sum(recent) / _AVERAGED

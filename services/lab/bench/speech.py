@@ -90,7 +90,8 @@ class Studio:
                 break
             clip, k = places[number % len(places)]
             parts = tuple(clip.words[: k + 1]), tuple(clip.words[k + 1 :])
-            paused = self._paused(clip, k, parts, inside=not clip.words[k].endswith((",", ".", "?", ";")))
+            inside = not clip.words[k].endswith((",", ".", "?", ";"))
+            paused = self._paused(clip, k, parts, inside=inside, noisy=True)
             if paused is not None:
                 found.append(Spoken(paused[0], " ".join(clip.words), "human", clip.voice, paused[1]))
         return found
@@ -100,7 +101,7 @@ class Studio:
         self.rng.shuffle(lines)
         halves = [
             (line.replace("||", "|").split("|"), "||" not in line)
-            for line in (lines[k % len(lines)] for k in range(count + max(4, count // 4)))
+            for line in (lines[k % len(lines)] for k in range(count + max(2, count // 4)))
         ]
         # More than are needed: in some no voice's words are found again.
         jobs = [
@@ -110,13 +111,19 @@ class Studio:
         found: list[Spoken] = []
         for ((before, after), inside), clip in zip(halves, await self._prepared(jobs), strict=True):
             parts = tuple(before.split()), tuple(after.split())
-            paused = self._paused(clip, len(parts[0]) - 1, parts, inside=inside)
+            paused = self._paused(clip, len(parts[0]) - 1, parts, inside=inside, noisy=False)
             if paused is not None:
                 found.append(Spoken(paused[0], " ".join(clip.words), "synthetic", clip.voice, paused[1]))
         return found[:count]
 
     def _paused(
-        self, clip: Clip, boundary: int, parts: tuple[tuple[str, ...], tuple[str, ...]], *, inside: bool
+        self,
+        clip: Clip,
+        boundary: int,
+        parts: tuple[tuple[str, ...], tuple[str, ...]],
+        *,
+        inside: bool,
+        noisy: bool,
     ) -> tuple[SpeechFile, Pause] | None:
         """None where the speech falls silent for longer already, or where the boundary is unknown."""
         if not clip.boundaries:
@@ -125,7 +132,7 @@ class Studio:
         # `load` cut the file's edges; boundaries count from the clip's own first sample.
         at = clip.boundaries[boundary] - file.skipped
         seconds = float(self.rng.uniform(SHORTEST_PAUSE, LONGEST_PAUSE))
-        runs = [run for run in audible_runs(file.pcm, noisy=True) if run.end <= file.voiced.end]
+        runs = audible_runs(file.pcm, noisy=noisy)
         try:
             spliced = splice.with_pause(file.pcm, at, seconds, runs, int(self.rng.integers(1 << 31)))
         except ValueError:

@@ -55,6 +55,8 @@ class Answer:
         self.committed = asyncio.Event()
         self.composing: asyncio.Task[None] | None = None
         """What composes it, when it was begun before there was a revision for it."""
+        self.failure: StageError | None = None
+        """Why that did not succeed."""
         self._clock = clock
         self._cutter = cutter
         self._listener: AnswerListener | None = None
@@ -79,10 +81,13 @@ class Answer:
         """Seconds of speech made for it."""
         return sum(chunk.duration for chunk, _ in self._chunks)
 
-    def belongs_to(self, revision: int) -> None:
-        """What was done so far was done for this revision."""
-        self.revision = revision
-        self.trace.spans[:] = [replace(span, revision=revision) for span in self.trace.spans]
+    def take_over(self, other: "Answer") -> None:
+        """Become what the other was to be: its revision of its turn."""
+        ours, theirs = self.trace, other.trace
+        self.revision = other.revision
+        ours.started_at, ours.speech_end = theirs.started_at, theirs.speech_end
+        ours.user_text = theirs.user_text
+        ours.spans[:] = [replace(span, revision=self.revision) for span in ours.spans] + theirs.spans
 
     def commit(self, listener: AnswerListener) -> None:
         """The answer is to be heard; the listener catches up with it and is told the rest."""

@@ -84,7 +84,7 @@ class Delivery:
         heard: float | None = None,
         failed: str | None = None,
     ) -> None:
-        """The turn is over; `heard` is the audio position up to which its reply was heard, None: all of it."""
+        """The turn is over; `heard`: the audio position up to which its reply was heard, None: all of it."""
         trace = answer.trace
         self.current = None
         self._stages.performer.clear()

@@ -6,19 +6,18 @@ the end of the reply. Every answer is a task in the session's scope.
 
 import asyncio
 import logging
-import uuid
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from pipeline import turn_taking as floor
 from pipeline.answer import Answer
 from pipeline.clock import Clock
+from pipeline.composer import Composer
 from pipeline.delivery import Delivery
-from pipeline.errors import LanguageModelError, NotUnderstoodError, StageError, TranscriptionError
+from pipeline.errors import NotUnderstoodError, StageError, TranscriptionError
 from pipeline.events import (
     Hearing,
     Mood,
-    Prompt,
     Span,
     SpeechChunk,
     SpeechEnd,
@@ -31,13 +30,11 @@ from pipeline.events import (
     Transcript,
     TurnInput,
     TurnRecorder,
-    TurnTrace,
     Utterance,
 )
 from pipeline.listening import Listening
 from pipeline.speculation import Speculation
 from pipeline.stages import Saying, Stages
-from pipeline.tts.clauses import ClauseCutter
 from pipeline.turn_taking import Agent, TurnTaking, User
 from pipeline.webrtc.announcer import Announcer
 
@@ -66,6 +63,7 @@ class Dialogue:
     ) -> None:
         self.last_activity = clock.now()
         """When somebody last spoke or typed."""
+        self._listening = Listening(session_id, stages, clock, announcer)
         self.delivery = Delivery(
             stages,
             clock,
@@ -73,7 +71,7 @@ class Dialogue:
             recorder,
             rtp_origin,
             on_start=lambda: self._do(self._floor.reply_started()),
-            on_word=lambda word: self._listening.played(word),
+            on_word=self._listening.played,
         )
         self._session_id = session_id
         self._stages = stages
@@ -81,8 +79,8 @@ class Dialogue:
         self._announcer = announcer
         self._scope = scope
         self._floor = TurnTaking()
-        self._listening = Listening(session_id, stages, clock)
-        self._speculation = Speculation(stages.conduct.drafts_a_turn)
+        self._composer = Composer(session_id, stages, clock, self.delivery.history)
+        self._speculation = Speculation(stages, self._composer, self._listening, self._floor, scope)
         self._answers: dict[int, tuple[Answer, asyncio.Task[None]]] = {}
         self._utterance: Utterance | None = None
         self._typed = ""
@@ -114,7 +112,7 @@ class Dialogue:
                 self._listening.went_on(at)
                 self._do(self._floor.speech_started())
             case SpeechProgress(utterance=utterance):
-                self._aside(self._glimpse(utterance))
+                self._aside(self._speculation.glimpse(utterance))
             case SpeechPause(utterance=utterance):
                 self._utterance = utterance
                 self._do(self._floor.speech_paused())
@@ -176,22 +174,15 @@ class Dialogue:
         return task
 
     def _warm(self) -> None:
-        """Have the engine read what the next prompt begins with while nobody waits for it."""
+        """Use the time while nobody waits for the engine."""
         self._stop_warming()
         if self._stages.conduct.warm:
-            self._warming = self._aside(self._warm_engine())
+            self._warming = self._aside(self._composer.warm())
 
     def _stop_warming(self) -> None:
         if self._warming is not None:
             self._warming.cancel()
             self._warming = None
-
-    async def _warm_engine(self) -> None:
-        try:
-            opening = await self._stages.prompts.opening(self.delivery.history())
-            await self._stages.language_model.warm(opening)
-        except LanguageModelError as error:
-            _log.info("session %s: the engine could not be warmed: %s", self._session_id, error)
 
     async def _greet(self) -> None:
         # Who came with something to say says it first.
@@ -201,7 +192,9 @@ class Dialogue:
         if greeting is None or busy:
             return
         self._do(self._floor.announced(interruptible=self._interruptible(Saying.GREETING)))
-        answer = self._new_answer(TurnInput.TEXT, self._clock.now(), is_turn=False)
+        answer = self._composer.new_answer(
+            self._floor.revision, TurnInput.TEXT, self._clock.now(), is_turn=False
+        )
         saying = self._scope.create_task(self._say(answer, greeting))
         self._answers[answer.revision] = (answer, saying)
         self.delivery.begin(answer)
@@ -211,31 +204,6 @@ class Dialogue:
         await self._clock.sleep_until(self._clock.now() + self._stages.conduct.filler_after)
         if answer is self.delivery.current:
             await answer.fill(filler)
-
-    async def _glimpse(self, utterance: Utterance) -> None:
-        """Read along while the user speaks: show it, and where it seems to be all, begin on the reply."""
-        if not self._stages.headroom.free:
-            return
-        try:
-            transcript = await self._listening.glimpse(utterance)
-            if transcript is None or not transcript.text or self._floor.user is not User.SPEAKING:
-                return
-            self._show_partial(transcript.text)
-            speculate = self._stages.conduct.speculate and not self._floor.replying
-            if not speculate or self._speculation.drafted(transcript.text):
-                return
-            self._speculation.drop_draft()  # also because the engine cannot read beside it
-            prompt = await self._stages.prompts.write(self.delivery.history(), transcript.text)
-            complete = await self._listening.likely_complete(prompt, transcript)
-        except StageError as error:
-            _log.info("session %s: a glimpse failed: %s", self._session_id, error)
-            return
-        if complete and self._floor.user is User.SPEAKING and self._speculation.may_begin:
-            draft = self._new_answer(TurnInput.VOICE, utterance.started_at)
-            draft.trace.user_text = transcript.text
-            draft.wanted.set()
-            draft.composing = self._scope.create_task(self._compose_ahead(draft, prompt))
-            self._speculation.hold_draft(draft)
 
     # ── what turn-taking decides ───────────────────────────────────────────────────────────────
 
@@ -275,21 +243,18 @@ class Dialogue:
     def _begin(self, begin: floor.Begin) -> None:
         self._stop_warming()
         utterance, self._utterance = self._utterance, None
+        revision = self._floor.revision
         if utterance is None:
-            answer = self._new_answer(TurnInput.TEXT, self._clock.now())
-            answer.trace.user_text = self._typed
+            now = self._clock.now()
+            answer = self._composer.new_answer(revision, TurnInput.TEXT, now, self._typed)
+            answer.trace.speech_end = now
         else:
-            answer = self._new_answer(TurnInput.VOICE, utterance.started_at)
+            answer = self._composer.new_answer(revision, TurnInput.VOICE, utterance.started_at)
             answer.trace.speech_end = utterance.ended_at
         if begin.answer:
             answer.wanted.set()
-        task = self._scope.create_task(self._answer(answer.revision, utterance))
-        self._answers[answer.revision] = (answer, task)
-
-    def _new_answer(self, kind: TurnInput, started_at: float, *, is_turn: bool = True) -> Answer:
-        trace = TurnTrace(uuid.uuid4().hex[:12], self._session_id, kind, started_at)
-        cutter = ClauseCutter(self._stages.language, self._stages.conduct.clauses)
-        return Answer(self._floor.revision, trace, self._clock, cutter, is_turn=is_turn)
+        task = self._scope.create_task(self._answer(revision, utterance))
+        self._answers[revision] = (answer, task)
 
     def _interruptible(self, saying: Saying) -> bool:
         return saying not in self._stages.conduct.uninterruptible
@@ -297,8 +262,7 @@ class Dialogue:
     def _commit(self, revision: int) -> None:
         answer, _ = self._answers[revision]
         trace = answer.trace
-        if trace.speech_end is None:
-            trace.speech_end = trace.started_at
+        assert trace.speech_end is not None
         trace.spans.append(Span(Stage.ENDPOINTING, trace.speech_end, self._clock.now(), revision))
         self._speculation.settle(trace)
         self._listening.turn_over()
@@ -328,7 +292,7 @@ class Dialogue:
         try:
             if utterance is None:
                 answer = self._answers[revision][0]
-                await self._compose(answer, await self._write_prompt(answer))
+                await self._composer.compose(answer, await self._composer.write_prompt(answer))
             elif (transcript := await self._transcribe(revision, utterance)) is None:
                 return
             else:
@@ -343,7 +307,7 @@ class Dialogue:
 
     async def _transcribe(self, revision: int, utterance: Utterance) -> Transcript | None:
         """What was said, when it asks for an answer."""
-        answer, _ = self._answers[revision]
+        answer, task = self._answers[revision]
         started = self._clock.now()
         try:
             transcript = await self._listening.transcribe(utterance)
@@ -359,8 +323,8 @@ class Dialogue:
             self._end_pause_after(0.0)
             return None
         answer.trace.user_text = transcript.text
-        self._show_partial(transcript.text)
-        self._adopt_draft(revision)
+        self._listening.show(transcript.text)
+        self._answers[revision] = self._speculation.take(answer), task
         self._do(self._floor.transcribed(revision, asks=True))
         return transcript
 
@@ -370,19 +334,21 @@ class Dialogue:
         if answer.composing is not None:
             self._end_pause_after(self._listening.patience_when_complete)
             await answer.composing
+            if answer.failure is not None:
+                raise answer.failure
             return
         await answer.wanted.wait()
-        prompt = await self._write_prompt(answer)
+        prompt = await self._composer.write_prompt(answer)
         patience = await self._listening.judge(prompt, transcript, utterance)
         self._end_pause_after(patience)
         self._aside(self._judge_sound(utterance))
         if not answer.committed.is_set():
-            if not (self._stages.conduct.speculate and self._speculation.may_begin):
+            if not self._speculation.may_begin:
                 await answer.committed.wait()
             elif patience > self._listening.patience_when_complete:
                 await self._clock.sleep_until(utterance.ended_at + _DOUBT_DELAY)
         self._speculation.begun()
-        await self._compose(answer, prompt)
+        await self._composer.compose(answer, prompt)
 
     async def _judge_sound(self, utterance: Utterance) -> None:
         patience = await self._listening.judge_sound(utterance)
@@ -392,39 +358,6 @@ class Dialogue:
     def _end_pause_after(self, patience: float) -> None:
         for hearing in self._stages.ear.judged(patience):
             self.heard(hearing)
-
-    def _adopt_draft(self, revision: int) -> None:
-        """Go on with what was begun while the user spoke, if it was for the same words."""
-        answer, task = self._answers[revision]
-        draft = self._speculation.take(answer.trace.user_text)
-        if draft is None:
-            return
-        trace = draft.trace
-        trace.started_at, trace.speech_end = answer.trace.started_at, answer.trace.speech_end
-        trace.user_text = answer.trace.user_text
-        trace.spans += answer.trace.spans
-        draft.belongs_to(revision)
-        self._answers[revision] = draft, task
-
-    def _show_partial(self, text: str) -> None:
-        if self._listening.partial.update(text):
-            self._announcer.transcript(self._listening.partial.text, final=False)
-
-    async def _write_prompt(self, answer: Answer) -> Prompt:
-        started = self._clock.now()
-        prompt = await self._stages.prompts.write(self.delivery.history(), answer.trace.user_text)
-        answer.trace.spans.append(Span(Stage.ROUTE, started, self._clock.now(), answer.revision))
-        return prompt
-
-    async def _compose(self, answer: Answer, prompt: Prompt) -> None:
-        await answer.compose(prompt, self._stages.language_model, self._stages.synthesizer)
-
-    async def _compose_ahead(self, draft: Answer, prompt: Prompt) -> None:
-        """Compose a draft; its failure is the turn's only if it becomes one."""
-        try:
-            await self._compose(draft, prompt)
-        except StageError as error:
-            await self._apologise(draft, error)
 
     async def _apologise(self, answer: Answer, error: StageError) -> None:
         """No turn ends in silence; whether this is one is known when it is committed."""

@@ -1,4 +1,4 @@
-"""Understanding what the user says: transcripts, whether they ask for an answer, and how long to wait for more.
+"""Understanding the user: transcripts, whether they ask for an answer, how long to wait for more.
 
 Whatever is said over the agent's own voice is doubted: it may be that voice coming back, or the sound of
 somebody who listens.
@@ -17,6 +17,7 @@ from pipeline.clock import Clock
 from pipeline.errors import NotUnderstoodError
 from pipeline.events import Prompt, Transcript, Utterance
 from pipeline.stages import Stages
+from pipeline.webrtc.announcer import Announcer
 
 _log = logging.getLogger(__name__)
 
@@ -40,8 +41,9 @@ class _Glimpse:
 class Listening:
     """One user's words, from utterances to what they ask for."""
 
-    def __init__(self, session_id: str, stages: Stages, clock: Clock) -> None:
-        self.partial = StablePartial()
+    def __init__(self, session_id: str, stages: Stages, clock: Clock, announcer: Announcer) -> None:
+        self._announcer = announcer
+        self._partial = StablePartial()
         self._session_id = session_id
         self._stages = stages
         self._clock = clock
@@ -77,6 +79,11 @@ class Listening:
             if not glimpse.transcript.cancelled():
                 return glimpse.transcript.result()
         return await self._stages.transcriber.transcribe(utterance.samples)
+
+    def show(self, text: str) -> None:
+        """Tell the client as much of the turn as is sure by this newest reading of it."""
+        if self._partial.update(text):
+            self._announcer.transcript(self._partial.text, final=False)
 
     def asks(
         self, transcript: Transcript, utterance: Utterance, *, replying: bool, committed: str | None
@@ -148,7 +155,7 @@ class Listening:
         """What was said has become a turn; what comes is another."""
         self._patience.ended()
         self._verdict = None
-        self.partial = StablePartial()
+        self._partial = StablePartial()
 
 
 def _punctuated(text: str) -> bool:

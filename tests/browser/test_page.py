@@ -8,8 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from playwright.async_api import Page, expect
 
-from tests.browser.fake_server import SIDE, WEB, FakeServer, FakeSession
-from tests.browser.floor import hold_to_talk
+from tests.browser.fake_server import SIDE, WEB, FakeServer
+from tests.browser.floor import call, hold_to_talk
 from tests.browser.watch import until
 
 pytestmark = pytest.mark.browser
@@ -17,13 +17,6 @@ pytestmark = pytest.mark.browser
 Open = Callable[..., Awaitable[Page]]
 
 SCHEMA = json.loads((WEB / "messages.schema.json").read_text())
-
-
-async def call(page: Page, server: FakeServer) -> FakeSession:
-    await page.get_by_role("button", name="Start talking").click()
-    session = await server.session()
-    await expect(page.locator("#state-label")).to_have_text("Ready")
-    return session
 
 
 async def test_a_call_shows_picture_states_captions_and_transcript(

@@ -4,100 +4,7 @@ import { beforeEach, test } from "node:test";
 import { VisavisClient } from "../../../web/client/client.js";
 import { ProblemCode } from "../../../web/client/problem.js";
 import { ClientState } from "../../../web/client/state.js";
-
-/** As much of a data channel as the client uses. */
-class FakeChannel extends EventTarget {
-  readyState = "connecting";
-  sent = [];
-
-  send(text) {
-    this.sent.push(text);
-  }
-
-  close() {
-    this.readyState = "closed";
-  }
-
-  open() {
-    this.readyState = "open";
-    this.dispatchEvent(new Event("open"));
-  }
-
-  deliver(message) {
-    this.dispatchEvent(new MessageEvent("message", { data: JSON.stringify(message) }));
-  }
-}
-
-class FakeReceiver {
-  played = 7000;
-  stats = new Map();
-
-  getSynchronizationSources() {
-    return this.played === null ? [] : [{ rtpTimestamp: this.played }];
-  }
-
-  async getStats() {
-    return this.stats;
-  }
-}
-
-/** As much of a peer connection as the client uses; the newest one is `FakeConnection.last`. */
-class FakeConnection extends EventTarget {
-  static made = [];
-  connectionState = "new";
-  localDescription = { type: "offer", sdp: "v=0" };
-  transceivers = [];
-  channel = new FakeChannel();
-
-  constructor() {
-    super();
-    FakeConnection.made.push(this);
-  }
-
-  static get last() {
-    return FakeConnection.made.at(-1);
-  }
-
-  addTransceiver(trackOrKind, { direction }) {
-    const track = typeof trackOrKind === "string" ? null : trackOrKind;
-    const transceiver = { direction, sender: { track }, receiver: new FakeReceiver() };
-    this.transceivers.push(transceiver);
-    return transceiver;
-  }
-
-  createDataChannel() {
-    return this.channel;
-  }
-
-  getTransceivers() {
-    return this.transceivers;
-  }
-
-  getReceivers() {
-    return [];
-  }
-
-  async setLocalDescription() {}
-
-  async setRemoteDescription() {
-    if (FakeConnection.answering) setTimeout(() => this.greet());
-  }
-
-  close() {
-    this.connectionState = "closed";
-  }
-
-  greet() {
-    if (this.channel.readyState !== "connecting") return;
-    this.channel.open();
-    this.channel.deliver({ id: "1", label: "rtvi-ai", type: "bot-ready", data: { version: "2.1.0" } });
-  }
-
-  fail() {
-    this.connectionState = "failed";
-    this.dispatchEvent(new Event("connectionstatechange"));
-  }
-}
+import { FakeConnection, install, reaches } from "./fake_connection.mjs";
 
 let offers;
 let refusal;
@@ -117,10 +24,7 @@ async function fetch(url, request) {
 }
 
 beforeEach(() => {
-  globalThis.RTCPeerConnection = FakeConnection;
-  globalThis.MediaStream = class {};
-  FakeConnection.made = [];
-  FakeConnection.answering = true;
+  install();
   offers = 0;
   refusal = null;
   asked = [];
@@ -132,12 +36,6 @@ function newClient() {
   client.states = [];
   client.addEventListener("statechange", ({ detail }) => client.states.push(detail.state));
   return client;
-}
-
-function reaches(client, state) {
-  return new Promise((resolve) => {
-    client.addEventListener("statechange", ({ detail }) => detail.state === state && resolve(detail));
-  });
 }
 
 test("a session: offer, client-ready, bot-ready", async () => {
@@ -307,80 +205,4 @@ test("a client that is connected does not connect", async () => {
   await client.connect();
   await assert.rejects(client.connect(), { name: "IllegalTransitionError" });
   client.disconnect();
-});
-
-const sent = (type) =>
-  FakeConnection.last.channel.sent.map((text) => JSON.parse(text)).filter((message) => message.type === type);
-
-test("whoever begins muted is never heard, and says so", async () => {
-  const client = newClient();
-  const track = { enabled: true };
-  client.muted = true;
-  const connecting = client.connect(track);
-  assert.equal(track.enabled, false, "before there is a connection");
-  await connecting;
-  assert.deepEqual(sent("signalling").map(({ message }) => message.enabled), [false]);
-  client.muted = false;
-  assert.equal(track.enabled, true);
-  assert.equal(sent("signalling").at(-1).message.enabled, true);
-  client.disconnect();
-});
-
-test("the button to talk is told as it is pressed and let go, and does not mute", async (t) => {
-  const client = newClient();
-  const track = { enabled: true };
-  client.pushToTalk = true;
-  await client.connect(track);
-  t.mock.timers.enable({ apis: ["setTimeout"] });
-  client.press();
-  assert.equal(track.enabled, true);
-  client.release();
-  t.mock.timers.tick(100);
-  t.mock.timers.reset();
-  assert.equal(track.enabled, false);
-  assert.deepEqual(sent("client-message").map(({ data }) => data), [
-    { t: "visavis.push_to_talk", d: { pressed: true } },
-    { t: "visavis.push_to_talk", d: { pressed: false } },
-  ]);
-  assert.deepEqual(sent("signalling").map(({ message }) => message.enabled), [true]);
-  client.disconnect();
-});
-
-test("a lost connection lets go of the button", async () => {
-  const client = newClient();
-  const track = { enabled: true };
-  client.pushToTalk = true;
-  await client.connect(track);
-  client.press();
-  const ready = reaches(client, ClientState.READY);
-  FakeConnection.last.fail();
-  assert.equal(track.enabled, false);
-  await ready;
-  client.release();
-  assert.deepEqual(sent("client-message"), []);
-  client.disconnect();
-});
-
-test("the avatar can be interrupted", async () => {
-  const client = newClient();
-  client.interrupt();
-  await client.connect();
-  client.interrupt();
-  assert.deepEqual(sent("client-message").map(({ data }) => data), [{ t: "visavis.interrupt", d: {} }]);
-  client.disconnect();
-});
-
-test("what is played is told while the call lasts, and not a moment longer", async (t) => {
-  const client = newClient();
-  await client.connect();
-  t.mock.timers.enable({ apis: ["setInterval"] });
-  const { channel } = FakeConnection.last;
-  channel.deliver({ id: "2", label: "rtvi-ai", type: "bot-started-speaking" });
-  t.mock.timers.tick(200);
-  assert.deepEqual(sent("client-message").map(({ data }) => data), [{ t: "visavis.playout", d: { rtp_timestamp: 7000 } }]);
-  client.disconnect();
-  channel.readyState = "open";
-  channel.deliver({ id: "3", label: "rtvi-ai", type: "bot-started-speaking" });
-  t.mock.timers.tick(1000);
-  assert.equal(sent("client-message").length, 1);
 });

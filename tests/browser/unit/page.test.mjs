@@ -73,7 +73,16 @@ for (const code of Object.values(ProblemCode)) {
   });
 }
 
-const FACTS = { asking: false, mood: "idle", muted: false, hasMicrophone: true, name: "Ada", attempt: null };
+const FACTS = {
+  asking: false,
+  mood: "idle",
+  muted: false,
+  pushToTalk: false,
+  talking: false,
+  hasMicrophone: true,
+  name: "Ada",
+  attempt: null,
+};
 
 test("every state has a label, and the server's mood shows only while connected", () => {
   for (const state of Object.values(ClientState)) {
@@ -91,6 +100,15 @@ test("who is muted or has no microphone is told so", () => {
   const ready = { ...FACTS, state: ClientState.READY, mood: "listening" };
   assert.match(status({ ...ready, muted: true }).hint, /muted/);
   assert.match(status({ ...ready, hasMicrophone: false }).hint, /microphone is off/);
+  assert.match(status({ ...FACTS, state: ClientState.IDLE, muted: true }).hint, /begin muted/);
+});
+
+test("who holds a button to talk is told when", () => {
+  const ready = { ...FACTS, state: ClientState.READY, pushToTalk: true };
+  assert.match(status(ready).hint, /Hold the button/);
+  assert.match(status({ ...ready, mood: "listening", talking: true }).hint, /Let go/);
+  assert.match(status({ ...ready, muted: true }).hint, /muted/);
+  assert.equal(status({ ...ready, mood: "speaking" }).hint, "");
 });
 
 test("captions turn the page when it is full, and after a sentence", () => {

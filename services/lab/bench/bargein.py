@@ -117,6 +117,8 @@ async def _disturb(
         row["lost"] = interruption.lost(record, len(records))
         return row
     found = interruption.stop(user.sound.heard, begun.at - 0.1, utterance.onset, utterance.end, records[0].at)
+    if not record["interrupted"] and (found.last is None or found.last < utterance.end):
+        return {**row, "outcome": "the reply was over"}  # it ended by itself, under the caller's words
     row |= {"stop_ms": found.ms, "interrupted": record["interrupted"]}
     if record["interrupted"] and found.last is not None:
         kept.append((row, interruption.excerpt(user.sound.heard, begun.at - 0.1, found.last)))
@@ -129,7 +131,7 @@ def _records(user: SyntheticUser, since: int) -> list[Told]:
 
 def _listen(kept: Sequence[tuple[Row, Pcm]], out: Path) -> None:
     """Add to each row what an ear makes of the reply up to its cut; keep those that differ."""
-    heard = listener.transcripts([pcm for _, pcm in kept])
+    heard = listener.transcripts([pcm for _, pcm in kept]) if kept else []
     for number, ((row, pcm), transcript) in enumerate(zip(kept, heard, strict=True)):
         record = row["record"]
         by = interruption.mismatch(record["reply_text"] or "", record["heard_text"] or "", transcript)

@@ -50,6 +50,11 @@ class ServerProcesses:
         port = parts.port or (443 if parts.scheme == "https" else 80)
         self._server = _listener(port) if parts.hostname in ("127.0.0.1", "localhost", "::1") else None
 
+    @property
+    def pid(self) -> int | None:
+        """The process that listens; None where it cannot be seen."""
+        return None if self._server is None else self._server.pid
+
     def usage(self, now: float) -> Usage | None:
         """None when the server cannot be seen, or has ended."""
         if self._server is None:

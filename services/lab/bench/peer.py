@@ -17,6 +17,7 @@ from pipeline.errors import BadInputError, VisavisError
 from services.lab import recording
 from services.lab.bench import tables
 from services.lab.bench.intervals import ratio, spread
+from services.lab.bench.machine import ServerProcesses
 from services.lab.bench.sitting import Benchmark, Sitting, Summary
 from services.lab.bench.speech import Spoken
 
@@ -89,9 +90,11 @@ async def _bot(python: Path, script: Path, arguments: tuple[str, ...]) -> AsyncI
 
 
 async def _call(caller: Path, url: str, files: list[Path], report: Path) -> None:
+    pid = ServerProcesses(url).pid
+    watched = [] if pid is None else ["--pids", str(pid)]
     process = await asyncio.create_subprocess_exec(
         sys.executable, str(caller), "--url", url, "--turns", str(len(files)), "--json", str(report),
-        *map(str, files), stdout=sys.stderr, start_new_session=True,
+        *watched, *map(str, files), stdout=sys.stderr, start_new_session=True,
     )  # fmt: skip
     try:
         code = await process.wait()

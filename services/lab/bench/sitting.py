@@ -8,7 +8,7 @@ import os
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +124,9 @@ class Benchmark:
     measure: Callable[[Sitting], Awaitable[None]]
     summarise: Callable[[Sitting], Summary]
     overrides: Mapping[str, object] = field(default_factory=dict)
-    """Settings this benchmark needs; --set wins over them."""
+    """Settings this benchmark needs of a server of our own; --set wins over them."""
+    own_server: bool = False
+    """It starts servers with other settings, so --url is refused."""
 
 
 def hold(benchmark: Benchmark, options: Options) -> None:
@@ -132,11 +134,13 @@ def hold(benchmark: Benchmark, options: Options) -> None:
 
     Also when Ctrl-C ends it early. Raises BadInputError and ConfigError before anything is started.
     """
-    settings = {**benchmark.overrides, **options.overrides}
+    if options.url and benchmark.own_server:
+        raise BadInputError(
+            f"--url {options.url}: {benchmark.name} changes settings; it starts its own servers"
+        )
+    settings = {} if options.url else {**benchmark.overrides, **options.overrides}
     digest = None if options.url else _digest(options.config, settings)
-    options = Options(
-        options.url, options.config, settings, options.out, options.history, options.seed, options.recordings
-    )
+    options = replace(options, overrides=settings)
     try:
         options.out.mkdir(parents=True, exist_ok=True)
     except OSError as error:

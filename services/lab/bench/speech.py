@@ -165,6 +165,7 @@ class Studio:
             *own_module.command("services.lab.bench.prepare"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is ours to pass on
         )
         assert process.stdin is not None
         assert process.stdout is not None

@@ -41,7 +41,7 @@ def benchmark(turns: int, wanted: Sequence[str]) -> Benchmark:
             async with sitting.server(label, overrides) as server:
                 await quality.converse(sitting, server, [spoken[k] for k in order], {"arm": label})
 
-    return Benchmark("techniques", measure, summarise)
+    return Benchmark("techniques", measure, summarise, own_server=True)
 
 
 def summarise(sitting: Sitting) -> Summary:

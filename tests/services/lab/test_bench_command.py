@@ -96,6 +96,7 @@ def test_settings_are_told_apart_by_a_digest(tmp_path: Path) -> None:
     [
         (["latency", "--set", "asr.threads"], "expected KEY=VALUE"),
         (["latency", "--set", "asr.threads=1", "--url", "http://127.0.0.1:9"], "server of our own"),
+        (["techniques", "--url", "http://127.0.0.1:9"], "starts its own servers"),
         (["techniques", "--only", "magic"], "'magic' is none of"),
         (["peer", "--peer-python", "/nowhere", "--peer-folder", "/nowhere"], "--peer-python"),
     ],

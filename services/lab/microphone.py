@@ -39,12 +39,16 @@ class Microphone(MediaStreamTrack):
         self._origin: float | None = None
         self._index = 0
         self._utterance: Utterance | None = None
+        self.late = 0.0
+        """Seconds by which a frame was late since somebody began to speak: more than a few tens of ms, and
+        the caller's machine was too busy for its measurements."""
         # A real microphone is never digitally silent; -80 dBFS of noise keeps the VAD honest.
         self._noise = (np.random.default_rng(1).standard_normal(WIRE_RATE) * 3.3).astype(np.int16)
 
     def say(self, file: SpeechFile) -> Utterance:
         """Begin to speak at the next frame."""
         self._utterance = Utterance(file, asyncio.Event())
+        self.late = 0.0
         return self._utterance
 
     async def recv(self) -> AudioFrame:
@@ -52,7 +56,9 @@ class Microphone(MediaStreamTrack):
             raise MediaStreamError
         if self._origin is None:
             self._origin = self._clock.now()
-        await self._clock.sleep_until(self._origin + (self._index + 1) * _FRAME / WIRE_RATE)
+        due = self._origin + (self._index + 1) * _FRAME / WIRE_RATE
+        await self._clock.sleep_until(due)
+        self.late = max(self.late, self._clock.now() - due)
         start = (self._index * _FRAME) % (WIRE_RATE - _FRAME)
         pcm = self._noise[start : start + _FRAME].copy()
         if self._utterance is not None:

@@ -65,6 +65,7 @@ def row_of(done: Exchange, user: SyntheticUser, now: float) -> Row:
         "pause_after": None if pause is None else " ".join(pause.before),
         "cut": reasons,
         "turns": len(done.records),
+        "microphone_late_ms": round(user.microphone.late * 1000, 1),
         "record": record,
     }
 
@@ -115,13 +116,16 @@ def summarise(sitting: Sitting) -> Summary:
     failed = [row for row in rows if row["record"]["failed"] is not None]
     remarks = [f"cut: {row['said']!r} ({'; '.join(row['cut'])})" for row in premature]
     remarks += [f"failed: {row['said']!r} ({row['record']['failed']})" for row in failed]
+    late = spread([row["microphone_late_ms"] for row in rows])
     remarks.append(f"utterances {len(rows)}, cut or premature {len(premature)}, failed {len(failed)}")
+    remarks += [f"the caller's microphone was late by p90 {late['p90']} ms"] if rows else []
     results = {
         "time_to_first_audio_ms": latency,
         "stages_ms": shares,
         "cutoffs": rates,
         "premature": len(premature),
         "failed": len(failed),
+        "microphone_late_ms": late,
     }
     return Summary(results, {"time_to_first_audio_ms": waits(rows)}, shown, remarks)
 

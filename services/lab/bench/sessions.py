@@ -156,6 +156,7 @@ def summarise(sitting: Sitting) -> Summary:
             "longest_gap_ms": max((gap for row in each for gap in row["speech_gaps_ms"]), default=0.0),
             "speech_gaps_told": _told_gaps(each),
             "freezes": sum(len(row["freezes_ms"]) for row in each),
+            "microphone_late_ms": max((row["microphone_late_ms"] for row in each), default=None),
             "premature": sum(bool(row["cut"]) for row in each),
             "failed": sum(row["record"]["failed"] is not None for row in each),
         }
@@ -163,7 +164,17 @@ def summarise(sitting: Sitting) -> Summary:
     }
     spreads = {arm: spread(each) for arm, each in waits.items()}
     results = {"time_to_first_audio_ms": spreads, "ratio_of_medians": ratios, "continuity": stutters}
-    columns = ("callers", "turns", "speech gaps", "longest, ms", "told", "freezes", "premature", "failed")
+    columns = (
+        "callers",
+        "turns",
+        "speech gaps",
+        "longest, ms",
+        "told",
+        "freezes",
+        "mic late",
+        "premature",
+        "failed",
+    )
     shown = [
         tables.spreads("time to first audio, playout model of 40 ms included", spreads),
         tables.plain(

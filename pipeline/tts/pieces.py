@@ -16,7 +16,7 @@ SHORTEST = 0.25
 GROWTH = 3
 """A piece is at least this many times as long as the one before. Pieces may then come out at up to a
 sixth of the pace of speech, and no gap opens; en_US-joe runs at a fifteenth on one core. Each cut
-costs the decoder 2 × DECODER_REACH frames and the flow 2 × FLOW_REACH, together 20 ms (measured)."""
+costs the decoder 2 × DECODER_REACH frames and the flow 2 × FLOW_REACH, together 22 ms (measured)."""
 
 RESAMPLER_REACH = 96
 """Samples to either side that soxr's "HQ" looks at. Measured from 22.05 to 48 kHz: with 64 around a

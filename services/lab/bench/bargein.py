@@ -17,6 +17,7 @@ from services.lab.bench import exchange, interruption, listener, noises, quality
 from services.lab.bench.intervals import spread
 from services.lab.bench.sitting import Benchmark, Row, Server, Sitting, Summary
 from services.lab.bench.speech import Spoken, corpus
+from services.lab.bench.words import errors, words
 from services.lab.recording import write_wav
 from services.lab.synthetic_user import SyntheticUser, Told, calling
 
@@ -115,6 +116,7 @@ async def _disturb(
     row |= {"outcome": "disturbed", "record": record, "turns": len(records)}
     if trial.kind != "question":
         row["lost"] = interruption.lost(record, len(records))
+        kept.append((row, interruption.excerpt(user.sound.heard, begun.at - 0.1, records[0].at)))
         return row
     found = interruption.stop(user.sound.heard, begun.at - 0.1, utterance.onset, utterance.end, records[0].at)
     if not record["interrupted"] and (found.last is None or found.last < utterance.end):
@@ -130,12 +132,15 @@ def _records(user: SyntheticUser, since: int) -> list[Told]:
 
 
 def _listen(kept: Sequence[tuple[Row, Pcm]], out: Path) -> None:
-    """Add to each row what an ear makes of the reply up to its cut; keep those that differ."""
+    """Add to each row what an ear makes of the reply, up to its cut; keep recordings that differ there."""
     heard = listener.transcripts([pcm for _, pcm in kept]) if kept else []
     for number, ((row, pcm), transcript) in enumerate(zip(kept, heard, strict=True)):
-        record = row["record"]
+        record, row["ear"] = row["record"], transcript
+        if row["trial"] != "question":
+            row["misheard"] = errors(words(record["reply_text"] or ""), words(transcript))
+            continue
         by = interruption.mismatch(record["reply_text"] or "", record["heard_text"] or "", transcript)
-        row |= {"ear": transcript, "words_apart": by}
+        row["words_apart"] = by
         if abs(by) > NEAR:
             write_wav(out / f"mismatch-{number:02d}.wav", pcm)
 
@@ -159,7 +164,11 @@ def summarise(sitting: Sitting) -> Summary:
     wrong = [row for row in apart if abs(row["words_apart"]) > NEAR]
     false = {kind: [row for row in disturbed if row["trial"] == kind] for kind in ("cough", "mm-hm")}
     kept_on = {
-        kind: {"trials": len(rows), "lost": sum(bool(row["lost"]) for row in rows)}
+        kind: {
+            "trials": len(rows),
+            "lost": sum(bool(row["lost"]) for row in rows),
+            "misheard_percent": _misheard(rows),
+        }
         for kind, rows in false.items()
     }
     results: dict[str, Any] = {
@@ -175,8 +184,8 @@ def summarise(sitting: Sitting) -> Summary:
         tables.spreads("barge-in: user's onset to the reply's last audible sample", {"stop": spread(stops)}),
         tables.plain(
             "false interruptions",
-            ("sound", "trials", "not resumed whole"),
-            [(kind, found["trials"], found["lost"]) for kind, found in kept_on.items()],
+            ("sound", "trials", "not resumed whole", "words misheard by the ear, %"),
+            [(kind, *found.values()) for kind, found in kept_on.items()],
         ),
     ]
     remarks = [
@@ -196,3 +205,10 @@ def summarise(sitting: Sitting) -> Summary:
         f"apart by more than {NEAR} word {len(wrong)}; replies that were over before {results['undisturbed']}"
     )
     return Summary(results, {"barge_in_stop_ms": stops}, shown, remarks)
+
+
+def _misheard(rows: Sequence[Row]) -> float | None:
+    """Of the words of resumed replies, in percent; of whole replies it is the ear's own error rate."""
+    said = sum(len(words(row["record"]["reply_text"] or "")) for row in rows if "misheard" in row)
+    wrong = sum(row["misheard"] for row in rows if "misheard" in row)
+    return round(100 * wrong / said, 1) if said else None

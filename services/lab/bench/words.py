@@ -40,6 +40,17 @@ def matched(said: Sequence[str], understood: Sequence[str]) -> list[bool]:
 def reached(reply: Sequence[str], heard: Sequence[str], near: int) -> int:
     """How many of the reply's first words the ear heard: the length whose words are fewest edits away
     from `heard`; of several the one nearest to `near`."""
+    distances = _distances(reply, heard)
+    return min(range(len(distances)), key=lambda count: (distances[count], abs(count - near)))
+
+
+def errors(reply: Sequence[str], heard: Sequence[str]) -> int:
+    """Words to insert, delete or replace between a reply and what an ear made of it."""
+    return _distances(reply, heard)[-1]
+
+
+def _distances(reply: Sequence[str], heard: Sequence[str]) -> list[int]:
+    """Levenshtein's distance of `heard` to each beginning of the reply."""
     row = list(range(len(heard) + 1))
     distances = [row[-1]]
     for count, expected in enumerate(reply, 1):
@@ -48,7 +59,7 @@ def reached(reply: Sequence[str], heard: Sequence[str], near: int) -> int:
             best = min(row[j] + 1, row[j - 1] + 1, diagonal + (not _alike(expected, found)))
             diagonal, row[j] = row[j], best
         distances.append(row[-1])
-    return min(range(len(distances)), key=lambda count: (distances[count], abs(count - near)))
+    return distances
 
 
 def _alike(a: str, b: str) -> bool:

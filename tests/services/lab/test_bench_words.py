@@ -1,6 +1,6 @@
 import pytest
 
-from services.lab.bench.words import matched, reached, words
+from services.lab.bench.words import errors, matched, reached, words
 
 
 def test_words_are_compared_without_case_and_punctuation() -> None:
@@ -32,6 +32,11 @@ REPLY = words("Once upon a time there was a small dog who lived near the sea")
 )
 def test_how_far_an_ear_came(heard: str, count: int) -> None:
     assert reached(REPLY, words(heard), count) == count
+
+
+def test_errors_are_words_to_change() -> None:
+    assert errors(REPLY, REPLY) == 0
+    assert errors(REPLY, [*REPLY[:4], *REPLY[6:], "indeed"]) == 3
 
 
 def test_of_equal_readings_the_nearer_one_is_taken() -> None:

@@ -10,7 +10,9 @@ import pytest_asyncio
 from jsonschema import Draft202012Validator
 from playwright.async_api import Browser, Page, Route, expect
 
+from pipeline.events import WIRE_RATE
 from tests.browser.fake_server import WEB
+from tests.browser.floor import hold_to_talk
 from tests.browser.human import recording, start_recording
 from tests.browser.watch import until
 from tests.serving import Served, serving
@@ -30,6 +32,9 @@ REPLY_S = 14.0
 """From the end of a question to the end of its reply, likewise."""
 
 REPLY_TIMEOUT_MS = 60_000
+
+BEFORE_S = 8.0
+"""From the microphone's first sample until the button to talk is held, with room for a busy machine."""
 
 KEEP_MESSAGES = """
   window.received = [];
@@ -63,7 +68,9 @@ LOSE_CONNECTIONS = """
   window.loseConnection = () => links.at(-1).lose();
 """
 
-CUES = "Array.from(document.querySelector('video').textTracks[0].cues, (cue) => cue.text)"
+CUES = """
+  Array.from(document.querySelector('video').textTracks[0].cues, (cue) => cue.getCueAsHTML().textContent)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +134,45 @@ async def test_two_turns_on_the_page(page: Page, served: Served) -> None:
     assert " ".join(cues) == " ".join(texts)
     assert all(len(words(text)) >= 2 for text in texts)
     await assert_it_speaks(page)
+    await assert_messages_fit_the_schema(page)
+
+
+async def test_the_button_to_talk_and_the_one_to_stop(launch: Launch, served: Served, tmp_path: Path) -> None:
+    question = spoken(QUESTIONS[1])
+    quiet = silence(BEFORE_S)
+    microphone = write_wav(tmp_path / "question.wav", np.concatenate([quiet, question, silence(60)]))
+    browser = await launch(f"--use-file-for-fake-audio-capture={microphone}%noloop")
+    page = await (await browser.new_context(permissions=["microphone"])).new_page()
+    await page.add_init_script(KEEP_MESSAGES)
+    await page.goto(served.url)
+    await hold_to_talk(page)
+    await page.get_by_role("button", name="Start talking").click()
+    await page.get_by_role("button", name="Hold to talk").hover()
+    await page.mouse.down()
+    # The picture's clock starts after the microphone's.
+    await until(
+        page, f"document.querySelector('#avatar').currentTime > {(len(quiet) + len(question)) / WIRE_RATE}"
+    )
+    await page.mouse.up()
+    said = page.locator("[data-from=user]:not([aria-busy]) p")
+    await expect(said).to_have_count(1, timeout=REPLY_TIMEOUT_MS)
+    assert_understood(QUESTIONS[1], await said.inner_text())
+    await until(page, "records().length === 1", timeout=60)
+
+    await page.get_by_label("Message to Vis").fill("Tell me a long story about a whale.")
+    await page.keyboard.press("Enter")
+    stop = page.get_by_role("button", name="Stop speaking")
+    await expect(stop).to_be_visible(timeout=REPLY_TIMEOUT_MS)
+    await until(page, "document.querySelectorAll('#captions span').length > 3")
+    await page.keyboard.press("Escape")
+    await expect(stop).to_be_hidden()
+    await until(page, "records().length === 2")
+    record = await page.evaluate("records()[1]")
+    assert record["interrupted"]
+    assert record["reply_text"].startswith(record["heard_text"])
+    told = page.locator("[data-from=bot]").last
+    await expect(told.locator("p")).to_have_text(record["heard_text"])
+    await expect(told.locator(".mark")).to_have_text("interrupted")
     await assert_messages_fit_the_schema(page)
 
 

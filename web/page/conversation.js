@@ -77,7 +77,7 @@ export class Conversation extends EventTarget {
     }
     // A greeting has no turn record to say that it was interrupted.
     this.#midClause = false;
-    this.#transcript.markReply("interrupted");
+    this.#transcript.cutReply();
     this.#captions.clear();
   }
 
@@ -109,6 +109,6 @@ export class Conversation extends EventTarget {
   }
 
   #endTurn({ interrupted, heard_text: heard }) {
-    if (interrupted === true && heard) this.#inStep.run(() => this.#transcript.markReply("interrupted"));
+    if (interrupted === true && heard) this.#inStep.run(() => this.#transcript.cutReply(heard));
   }
 }

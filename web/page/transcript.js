@@ -107,13 +107,21 @@ export class Transcript {
     this.#reply = null;
   }
 
-  /** Says something about the reply that was heard last, once. */
-  markReply(word) {
-    if (this.#lastReply?.item.querySelector(".mark")) return;
-    const mark = document.createElement("span");
-    mark.className = "mark";
-    mark.textContent = word;
-    this.#follow(() => this.#lastReply?.item.append(mark));
+  /**
+   * The reply that was heard last was cut off.
+   * @param {string} [heard] what was heard of it, where the server knows: a word that was sent may not have been
+   */
+  cutReply(heard = this.#lastReply?.text.textContent) {
+    if (this.#lastReply === null) return;
+    const { item, text } = this.#lastReply;
+    this.#follow(() => {
+      text.textContent = heard;
+      if (item.querySelector(".mark")) return;
+      const mark = document.createElement("span");
+      mark.className = "mark";
+      mark.textContent = "interrupted";
+      item.append(mark);
+    });
   }
 
   /** Something that happened and that nobody said. */

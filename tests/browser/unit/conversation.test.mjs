@@ -58,8 +58,8 @@ class FakeTranscript {
     this.partial = null;
   }
 
-  markReply(word) {
-    this.events.push(`(${word})`);
+  cutReply(heard = "cut off") {
+    this.events.push(`(${heard})`);
   }
 }
 
@@ -113,7 +113,7 @@ test("a reply that was cut off leaves no caption and is marked", () => {
   speak("I'm sorry.");
   assert.equal(place.shown, "I'm sorry.");
   assert.deepEqual(cues(), ["Hello,", "I'm sorry."]);
-  assert.deepEqual(transcript.events, ["Hello,", "(interrupted)", "I'm", "sorry."]);
+  assert.deepEqual(transcript.events, ["Hello,", "(cut off)", "I'm", "sorry."]);
 });
 
 test("a reply that was heard out stays for a moment, unmarked, and the next one stands alone", (t) => {
@@ -175,7 +175,7 @@ test("captions of a reply that is held wait, and a cue that is cut there ends th
   state("silent", "preparing");
   tell("bot-stopped-speaking");
   assert.deepEqual([place.cues[0].endTime, place.shown, place.dataset.paused], [2, "", "false"]);
-  assert.deepEqual(transcript.events, ["Once", "upon", "(interrupted)"]);
+  assert.deepEqual(transcript.events, ["Once", "upon", "(cut off)"]);
 });
 
 test("a reply that goes on after it was held loses nothing", () => {
@@ -203,11 +203,11 @@ test("words wait for their sound, and a lost connection takes those that did not
   tell("server-message", { type: "visavis.turn", record: { interrupted: true, heard_text: "Hello," } });
   assert.deepEqual(transcript.events, []);
   t.mock.timers.tick(81);
-  assert.deepEqual(transcript.events, ["Hello,", "you.", "(interrupted)"]);
+  assert.deepEqual(transcript.events, ["Hello,", "you.", "(Hello,)"]);
   speak("Never heard.");
   conversation.end();
   t.mock.timers.tick(1000);
-  assert.deepEqual(transcript.events, ["Hello,", "you.", "(interrupted)"]);
+  assert.deepEqual(transcript.events, ["Hello,", "you.", "(Hello,)"]);
 });
 
 test("another stream has cues of its own", () => {

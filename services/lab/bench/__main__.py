@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from pipeline.errors import BadInputError, VisavisError
+from pipeline.errors import BadInputError, ConfigError, VisavisError
 from services.lab.bench import history
 from services.lab.bench.sitting import Benchmark, Options, hold
 
@@ -181,6 +181,6 @@ if __name__ == "__main__":
         main()
     except VisavisError as error:
         click.echo(f"Error: {error}", err=True)
-        sys.exit(2 if isinstance(error, BadInputError) else 1)
+        sys.exit(2 if isinstance(error, BadInputError | ConfigError) else 1)
     except KeyboardInterrupt:
         sys.exit(130)

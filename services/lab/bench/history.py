@@ -11,7 +11,8 @@ from pipeline.errors import BadInputError
 CHECKOUT = Path(__file__).parents[3]
 """Where this code lies; a checkout when it is not installed as a package."""
 
-DEFAULT = CHECKOUT / "bench" / "history.jsonl"
+DEFAULT = (CHECKOUT if (CHECKOUT / "bench").is_dir() else Path()) / "bench" / "history.jsonl"
+"""The checkout's; of an installed package, one in the current directory."""
 
 
 def commit() -> dict[str, Any]:

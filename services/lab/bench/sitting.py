@@ -186,6 +186,9 @@ def _digest(config: Path | None, overrides: Mapping[str, object]) -> str:
 
 
 def _show(sitting: Sitting, summary: Summary) -> None:
+    if not sitting.rows:
+        sitting.say("nothing was measured")
+        return
     for table in summary.tables:
         sitting.console.print(table)
     for used in sitting.usage:

@@ -184,7 +184,7 @@ def summarise(sitting: Sitting) -> Summary:
         ),
     ]
     remarks = [
-        f"{arm}: median {found['value']:.2f} times that of {arms[0]} ({found['low']:.2f}–{found['high']:.2f})"
+        f"{arm}: median {found['value']:.3f} times that of {arms[0]} ({found['low']:.3f}–{found['high']:.3f})"
         for arm, found in ratios.items()
     ]
     values = {f"time_to_first_audio_ms, {arm}": each for arm, each in waits.items()}

@@ -10,8 +10,9 @@ from services.lab.bench.sitting import Benchmark, Sitting, Summary
 
 SWITCHED_OFF: dict[str, dict[str, object]] = {
     "short window": {"asr.short_window.max_speech_s": 0},
-    "tuned receive buffer": {"webrtc.tuned": False},
-    "speculation": {"turn_taking.speculation": "off"},
+    "speculation": {"turn_taking.speculation.enabled": False},
+    "speculation while speaking": {"turn_taking.speculation.partials_ms": 0},
+    "turn detector": {"turn_taking.smart_turn": False},
     "warm prefix": {"llm.warm": False},
     "first clause": {"tts.first_clause": False},
 }

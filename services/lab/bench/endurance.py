@@ -69,7 +69,9 @@ def summarise(sitting: Sitting) -> Summary:
         for name, found in slopes.items()
         if found["low"] > 0
     ]
-    return Summary(results, {"time_to_first_audio_ms": waits}, shown, remarks or ["nothing rises"])
+    return Summary(
+        results, {"time_to_first_audio_ms": waits}, shown, remarks or (["nothing rises"] if slopes else [])
+    )
 
 
 def _value(row: Row, key: str) -> float | None:

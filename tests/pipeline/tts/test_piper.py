@@ -23,6 +23,7 @@ from pipeline.tts.piper import MAX_CHARACTERS, PiperSettings, PiperSynthesizer, 
 from pipeline.tts.vits import SplitNetwork, WholeNetwork
 from pipeline.tts.voice_files import VoiceFiles, find_voice, prepare_voice
 from pipeline.tts.waveform import CLAUSE_PAUSE, CUT_PAUSE, LEAD, SENTENCE_PAUSE, audible_span
+from pipeline.tts.words import is_sound
 from tests.pipeline.tts.networks import SplitTone
 
 RATE = 22_050
@@ -219,6 +220,8 @@ async def test_a_number_spoken_over_several_runs_is_one_word(executor: Executor)
     assert [word for piece in pieces for word in piece.text.split()] == text.split()
     for piece in pieces:
         check(piece, piece.text)
+        # No sound of a word that is not in the piece.
+        assert max(p.end for p in piece.phonemes if is_sound(p.symbol)) <= piece.words[-1].end + 0.001
 
 
 async def test_a_split_voice_that_miscounts_is_spread_evenly_and_not_cut(executor: Executor) -> None:

@@ -30,7 +30,7 @@ class Room:
     loudspeaker: Position
     microphone: Position
 
-    @functools.lru_cache
+    @functools.cached_property
     def response(self) -> Signal:
         """Impulse response at WIRE_RATE by the image-source method (Allen and Berkley, 1979)."""
         size = np.array(self.size)
@@ -79,7 +79,9 @@ def through_opus(pcm: Pcm, bit_rate: int = 32_000) -> Pcm:
         frame.pts = index * _LEVEL_FRAME
         frame.time_base = Fraction(1, WIRE_RATE)
         for packet in encoder.encode(frame):
-            pieces += [decoded.to_ndarray().reshape(-1) for decoded in decoder.decode(av.Packet(bytes(packet)))]
+            pieces += [
+                decoded.to_ndarray().reshape(-1) for decoded in decoder.decode(av.Packet(bytes(packet)))
+            ]
     decoded = np.concatenate(pieces)
     if decoded.dtype != np.int16:
         decoded = np.clip(decoded * 32768, -32768, 32767).astype(np.int16)
@@ -101,7 +103,7 @@ def echo(reply: Pcm, room: Room, *, delay: float, drift_ppm: float = 0.0) -> Sig
     frequency = np.fft.rfftfreq(len(heard), 1 / WIRE_RATE)
     heard = np.fft.irfft(spectrum / (1 + (150 / np.maximum(frequency, 1)) ** 4), len(heard))
     heard = np.tanh(1.5 * (heard + 0.04 * heard**2)) / 1.5
-    response = room.response()
+    response = room.response
     size = len(heard) + len(response)
     wet = np.fft.irfft(np.fft.rfft(heard, size) * np.fft.rfft(response, size), size)
     drifted = soxr.resample(wet, WIRE_RATE, WIRE_RATE * (1 + drift_ppm * 1e-6))
@@ -109,9 +111,7 @@ def echo(reply: Pcm, room: Room, *, delay: float, drift_ppm: float = 0.0) -> Sig
     return np.pad(late, (0, max(0, len(reply) - len(late))))[: len(reply)]
 
 
-def microphone(
-    echoed: Signal, user: Pcm | None = None, *, echo_db: float, user_level: float = 1600.0
-) -> Pcm:
+def microphone(echoed: Signal, user: Pcm | None = None, *, echo_db: float, user_level: float = 1600.0) -> Pcm:
     """A client's uplink as it arrives here: echo `echo_db` above a user's speech, that speech, some noise.
 
     The echo is as loud whether the user speaks or not. `user_level` is the RMS of the user's speech.

@@ -69,6 +69,11 @@ class AdaptiveFilter:
         self._uncertainty = np.roll(self._uncertainty, blocks, axis=0)
         self._uncertainty[lost] = _UNCERTAINTY
 
+    def forget(self) -> None:
+        """The path has changed. A filter that is sure of the old one would hardly ever learn the new."""
+        self._path[:] = 0
+        self._uncertainty[:] = _UNCERTAINTY
+
     def _learn(self, rest: Samples) -> None:
         error = np.fft.rfft(np.concatenate((np.zeros(BLOCK, np.float32), rest)))[:_BINS]
         power = np.abs(error) ** 2

@@ -6,11 +6,11 @@ the end of the reply. Every answer is a task in the session's scope.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from pipeline import turn_taking as floor
 from pipeline.answer import Answer
+from pipeline.asides import Asides
 from pipeline.clock import Clock
 from pipeline.composer import Composer
 from pipeline.delivery import Delivery
@@ -85,8 +85,7 @@ class Dialogue:
         self._utterance: Utterance | None = None
         self._typed = ""
         self._opened = False
-        self._asides: set[asyncio.Task[None]] = set()
-        """Work beside the turns: greeting, warming, partial transcripts, fillers."""
+        self._asides = Asides(scope)
         self._warming: asyncio.Task[None] | None = None
 
     def mood(self) -> Mood:
@@ -112,7 +111,7 @@ class Dialogue:
                 self._listening.went_on(at)
                 self._do(self._floor.speech_started())
             case SpeechProgress(utterance=utterance):
-                self._aside(self._speculation.glimpse(utterance))
+                self._asides.begin(self._speculation.glimpse(utterance))
             case SpeechPause(utterance=utterance):
                 self._utterance = utterance
                 self._do(self._floor.speech_paused())
@@ -149,7 +148,7 @@ class Dialogue:
         if not self._opened:
             self._opened = True
             self._warm()
-            self._aside(self._greet())
+            self._asides.begin(self._greet())
 
     def close(self) -> None:
         """The call is over: a turn under way ends, recorded, and every task with it. Idempotent."""
@@ -160,29 +159,21 @@ class Dialogue:
             answer.abandon()
         self._answers.clear()
         self._speculation.drop_draft()
-        for aside in self._asides:
-            aside.cancel()
+        self._asides.cancel()
         self.delivery.playout.stop()
         self._stages.headroom.note(self._session_id, busy=False)
 
     # ── beside the turns ───────────────────────────────────────────────────────────────────────
 
-    def _aside(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = self._scope.create_task(work)
-        self._asides.add(task)
-        task.add_done_callback(self._asides.discard)
-        return task
-
     def _warm(self) -> None:
         """Use the time while nobody waits for the engine."""
         self._stop_warming()
         if self._stages.conduct.warm:
-            self._warming = self._aside(self._composer.warm())
+            self._warming = self._asides.begin(self._composer.warm())
 
     def _stop_warming(self) -> None:
         if self._warming is not None:
             self._warming.cancel()
-            self._warming = None
 
     async def _greet(self) -> None:
         # Who came with something to say says it first.
@@ -272,7 +263,7 @@ class Dialogue:
         if not self._interruptible(Saying.REPLY):
             self._do(self._floor.uninterruptible())
         if self._stages.lines.filler is not None:
-            self._aside(self._fill(answer, self._stages.lines.filler))
+            self._asides.begin(self._fill(answer, self._stages.lines.filler))
 
     def _drop(self, answer: Answer, task: asyncio.Task[None]) -> None:
         task.cancel()
@@ -308,10 +299,8 @@ class Dialogue:
     async def _transcribe(self, revision: int, utterance: Utterance) -> Transcript | None:
         """What was said, when it asks for an answer."""
         answer, task = self._answers[revision]
-        started = self._clock.now()
         try:
-            transcript = await self._listening.transcribe(utterance)
-            answer.trace.spans.append(Span(Stage.ASR, started, self._clock.now(), revision))
+            transcript = await self._listening.transcribe(utterance, answer)
             asks = self._listening.asks(
                 transcript, utterance, replying=self._floor.replying, committed=self.delivery.unheard_words
             )
@@ -341,7 +330,7 @@ class Dialogue:
         prompt = await self._composer.write_prompt(answer)
         patience = await self._listening.judge(prompt, transcript, utterance)
         self._end_pause_after(patience)
-        self._aside(self._judge_sound(utterance))
+        self._asides.begin(self._judge_sound(utterance))
         if not answer.committed.is_set():
             if not self._speculation.may_begin:
                 await answer.committed.wait()

@@ -9,13 +9,14 @@ import logging
 from collections import deque
 from dataclasses import dataclass
 
+from pipeline.answer import Answer
 from pipeline.asr.backchannel import is_backchannel
 from pipeline.asr.partials import StablePartial, equivalent
 from pipeline.asr.patience import Evidence, Patience
 from pipeline.asr.self_speech import is_own_speech
 from pipeline.clock import Clock
 from pipeline.errors import NotUnderstoodError
-from pipeline.events import Prompt, Transcript, Utterance
+from pipeline.events import Prompt, Span, Stage, Transcript, Utterance
 from pipeline.stages import Stages
 from pipeline.webrtc.announcer import Announcer
 
@@ -71,14 +72,18 @@ class Listening:
             result.cancel()
         return transcript
 
-    async def transcribe(self, utterance: Utterance) -> Transcript:
-        """What was said. Raises TranscriptionError."""
+    async def transcribe(self, utterance: Utterance, answer: Answer) -> Transcript:
+        """What was said, in answer to which `answer` will be. Raises TranscriptionError."""
+        started = self._clock.now()
         glimpse, self._glimpse = self._glimpse, None
+        transcript: Transcript | None = None
         if glimpse is not None and utterance.ended_at - glimpse.utterance.ended_at <= _COVERS:
             await asyncio.wait([glimpse.transcript])
-            if not glimpse.transcript.cancelled():
-                return glimpse.transcript.result()
-        return await self._stages.transcriber.transcribe(utterance.samples)
+            transcript = None if glimpse.transcript.cancelled() else glimpse.transcript.result()
+        if transcript is None:
+            transcript = await self._stages.transcriber.transcribe(utterance.samples)
+        answer.trace.spans.append(Span(Stage.ASR, started, self._clock.now(), answer.revision))
+        return transcript
 
     def show(self, text: str) -> None:
         """Tell the client as much of the turn as is sure by this newest reading of it."""

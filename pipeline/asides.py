@@ -1,0 +1,24 @@
+"""Work beside the turns of a conversation, which ends with it: greeting, warming, glimpses, fillers."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+
+class Asides:
+    """Tasks of the session's scope that nobody waits for."""
+
+    def __init__(self, scope: asyncio.TaskGroup) -> None:
+        self._scope = scope
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._scope.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def cancel(self) -> None:
+        """All of them."""
+        for task in self._tasks:
+            task.cancel()

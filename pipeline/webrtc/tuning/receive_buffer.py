@@ -1,18 +1,25 @@
 """Puts the packets of a microphone in order without ever holding sound for long.
 
 A packet that is next in order goes on at once, so the buffer adds no delay while nothing is missing. For
-a missing one the later packets wait until `REORDERED` of them are there or the first has waited `PATIENCE`
-seconds; then it counts as lost and the delay is gone again. The rules for what is too far away to belong
-to the stream are those of RFC 3550, appendix A.1.
+a missing one the later packets wait `PATIENCE` seconds, and once there are `REORDERED` of them, only
+`BURST`; then it counts as lost and the delay is gone again. The rules for what is too far away to belong to
+the stream are those of RFC 3550, appendix A.1.
 """
 
 from dataclasses import dataclass
 
-REORDERED = 2
-"""Later packets that may overtake one before it is given up."""
-
 PATIENCE = 0.04
-"""Seconds a packet waits for one before it."""
+"""Seconds that a packet waits for one before it."""
+
+REORDERED = 2
+"""Later packets that are evidence of a loss, rather than of one overtaking the other."""
+
+BURST = 0.01
+"""Seconds in which packets that queued up somewhere come all at once. Their number is evidence of nothing:
+Chromium changes from one candidate pair to another, and our two sockets are read in turns."""
+
+MAX_HELD = 16
+"""Packets that wait at most."""
 
 MAX_DROPOUT = 3000
 MAX_MISORDER = 100
@@ -59,7 +66,8 @@ class ReceiveBuffer:
         """When the wait for a missing packet is over; None when nothing waits."""
         if not self._held:
             return None
-        return min(packet.at for packet in self._held.values()) + PATIENCE
+        patience = PATIENCE if len(self._held) < REORDERED else BURST
+        return min(packet.at for packet in self._held.values()) + patience
 
     def add(self, packet: Arrived) -> list[Released]:
         """What can go on now that this one is here, in order."""
@@ -92,7 +100,7 @@ class ReceiveBuffer:
                 continue
             deadline = self.deadline
             assert deadline is not None
-            if len(self._held) < REORDERED and now < deadline:
+            if len(self._held) < MAX_HELD and now < deadline:
                 break
             lost = min((sequence_number - self._next) & 0xFFFF for sequence_number in self._held)
             self.lost += lost

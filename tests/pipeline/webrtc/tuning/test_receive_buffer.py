@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.webrtc.tuning.receive_buffer import PATIENCE, Arrived, ReceiveBuffer, Released
+from pipeline.webrtc.tuning.receive_buffer import BURST, MAX_HELD, PATIENCE, Arrived, ReceiveBuffer, Released
 
 FRAME = 960
 SPACING = 0.02
@@ -76,6 +76,27 @@ def test_one_later_packet_waits_for_so_long_and_no_longer() -> None:
     assert buffer.deadline is None
 
 
+def test_packets_that_come_in_one_burst_are_no_evidence_of_a_loss() -> None:
+    buffer = ReceiveBuffer()
+    fed(buffer, 0)
+    for index in (4, 5, 1, 6, 2):
+        buffer.add(packet(index, at=1.0))
+    assert buffer.deadline == 1.0 + BURST
+    assert numbers(buffer.add(packet(3, at=1.001))) == [3, 4, 5, 6]
+    assert buffer.lost == 0
+
+
+def test_a_burst_with_a_hole_waits_for_so_long_and_holds_so_much() -> None:
+    buffer = ReceiveBuffer()
+    fed(buffer, 0)
+    for index in range(2, MAX_HELD + 1):
+        assert buffer.add(packet(index, at=1.0)) == []
+    assert len(buffer.add(packet(MAX_HELD + 1, at=1.0))) == MAX_HELD
+    for index in (30, 31):
+        assert buffer.add(packet(index, at=2.0)) == []
+    assert numbers(buffer.expire(2.0 + BURST)) == [30, 31]
+
+
 def test_a_long_outage_is_over_with_the_second_packet_after_it() -> None:
     buffer = ReceiveBuffer()
     released = fed(buffer, 0, 150, 151, 152)
@@ -143,11 +164,23 @@ def test_whatever_is_lost_twice_or_late_goes_on_in_order_and_is_accounted_for(
     assert buffer.late == sum(count == 2 for count in copies)
 
 
-@given(st.permutations(range(1, 40)), st.integers(0, 0xFFFF))
-def test_in_any_order_nothing_goes_on_twice_or_backwards(order: list[int], first: int) -> None:
+@given(
+    st.permutations(range(1, 40)),
+    st.integers(0, 0xFFFF),
+    st.lists(st.sampled_from([0.0, 0.003, 0.02, 0.05]), min_size=39, max_size=39),
+)
+def test_in_any_order_and_rhythm_nothing_goes_on_twice_or_backwards(
+    order: list[int], first: int, gaps: list[float]
+) -> None:
     buffer = ReceiveBuffer()
-    released = fed(buffer, 0, *order, first=first)
-    assert len(buffer._held) < 2, "never more than one packet waits"
+    released = fed(buffer, 0, first=first)
+    now = 1.0
+    for index, gap in zip(order, gaps, strict=True):
+        now += gap
+        released += buffer.add(packet(index, at=now, first=first))
+        assert len(buffer._held) < MAX_HELD
+        released += buffer.expire(now)
+        assert buffer.deadline is None or now < buffer.deadline <= now + PATIENCE
     released += buffer.expire(float("inf"))
     found = [(number - first) & 0xFFFF for number in numbers(released)]
     assert found == sorted(set(found))

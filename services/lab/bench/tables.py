@@ -41,12 +41,9 @@ def plain(title: str, columns: tuple[str, ...], rows: list[tuple[object, ...]]) 
 
 
 def _number(value: object) -> str:
+    """Three digits are enough; what is not known is a dash."""
     if value is None:
         return "–"
-    return (
-        f"{value:.0f}"
-        if isinstance(value, float) and abs(value) >= 10
-        else f"{value:g}"
-        if isinstance(value, float)
-        else str(value)
-    )
+    if not isinstance(value, float):
+        return str(value)
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"

@@ -115,6 +115,12 @@ async def test_a_turn_that_was_not_over_goes_on_in_the_same_line(open_page: Open
     session.hear("What is the largest planet?")
     await expect(lines).to_have_text(["YouWhat is the largest planet?"])
     await expect(partial).to_be_hidden()
+    session.say("Jupiter.")
+    await expect(lines).to_have_count(2)
+    session.send("server-message", {"type": "visavis.reopened"})
+    session.hear("and", final=False)
+    await expect(partial).to_have_text("and")
+    await expect(lines).to_have_count(2)
 
 
 async def test_text_typed_while_speaking_is_a_line_of_its_own(open_page: Open, server: FakeServer) -> None:

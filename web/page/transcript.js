@@ -10,7 +10,8 @@ export class Transcript {
   #partial;
   #partialText;
   #name = "Vis";
-  #lastSpoken = null;
+  /** What the user said last, as long as nothing answered it: it may not have been all. */
+  #unanswered = null;
   #reply = null;
   #lastReply = null;
   /** What was typed and not yet taken by the server, in order. */
@@ -65,18 +66,19 @@ export class Transcript {
     this.#follow(() => {
       if (typed >= 0) {
         finish(this.#typed.splice(typed, 1)[0], text);
+        this.#unanswered = null;
       } else {
-        this.#lastSpoken = this.#add("user", "You");
-        finish(this.#lastSpoken, text);
+        this.#unanswered = this.#add("user", "You");
+        finish(this.#unanswered, text);
       }
     });
   }
 
   /** What the user said last was not all: it is provisional again. */
   reopenUserText() {
-    if (this.#lastSpoken === null) return;
-    const { item, text } = this.#lastSpoken;
-    this.#lastSpoken = null;
+    if (this.#unanswered === null) return;
+    const { item, text } = this.#unanswered;
+    this.#unanswered = null;
     item.remove();
     if (this.#partial.hidden) this.showPartial(text.textContent);
     this.#showEmpty();
@@ -93,6 +95,7 @@ export class Transcript {
 
   /** A word of the reply, now that it is heard. */
   addBotWord(word) {
+    this.#unanswered = null;
     this.#follow(() => {
       this.#reply ??= this.#add("bot", this.#name);
       this.#lastReply = this.#reply;
@@ -138,6 +141,7 @@ export class Transcript {
     this.clearPartial();
     this.endReply();
     for (const entry of this.#typed.splice(0)) finish(entry);
+    this.#unanswered = null;
   }
 
   #add(from, who) {

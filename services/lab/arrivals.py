@@ -18,6 +18,9 @@ from aiortc.rtp import RtpPacket
 from pipeline.clock import Clock
 from pipeline.events import WIRE_RATE, Pcm
 
+PLAYOUT = 0.04
+"""Seconds that a client without a sound card adds for one: NetEq's usual 20 to 30 ms and its own frame."""
+
 _BUFFER = "_RTCRtpReceiver__jitter_buffer"
 
 
@@ -38,6 +41,13 @@ class SoundTap:
     heard: list[Heard] = field(default_factory=list)
     _decoder: Any = None
     _last: int | None = None
+
+    def playing(self, at: float) -> int | None:
+        """RTP time stamp of the sample that arrived at `at`; None before the first."""
+        latest = next((heard for heard in reversed(self.heard) if heard.at <= at), None)
+        if latest is None:
+            return None
+        return (latest.rtp_timestamp + round((at - latest.at) * WIRE_RATE)) % 2**32
 
     def add(self, packet: RtpPacket) -> tuple[bool, JitterFrame | None]:
         at = self.clock.now()

@@ -5,12 +5,12 @@ from typing import Any
 
 from pipeline.events import WIRE_RATE
 from pipeline.timeline.record import empty_record
+from services.lab.arrivals import PLAYOUT
 from services.lab.heard_sound import HeardSound
 from services.lab.microphone import Utterance
 from services.lab.synthetic_user import SyntheticUser
 
-PLAYOUT_MS = 40.0
-"""What a client without a sound card adds for one: NetEq's usual 20 to 30 ms and its own frame."""
+PLAYOUT_MS = PLAYOUT * 1000
 
 
 def joined(

@@ -19,11 +19,14 @@ from aiortc import (
 from pipeline.clock import Clock
 from pipeline.errors import VisavisError
 from pipeline.webrtc import rtvi
-from services.lab.arrivals import PictureTap, SoundTap, tap
+from services.lab.arrivals import PLAYOUT, PictureTap, SoundTap, tap
 from services.lab.microphone import Microphone, Utterance
 from services.lab.speech_file import SpeechFile
 
 _log = logging.getLogger(__name__)
+
+_REPORT_EVERY = 0.2
+"""Seconds between two reports of what is being played."""
 
 CONNECT_TIMEOUT = 30.0
 """Seconds for the whole way to an open data channel."""
@@ -100,6 +103,17 @@ class SyntheticUser:
                 raise CallError("the server ended the call")
             await self._news.wait()
 
+    async def report_playout(self) -> None:
+        """Tell the server what is being played, as the page does, until cancelled."""
+        due = self._clock.now()
+        while True:
+            due += _REPORT_EVERY
+            await self._clock.sleep_until(due)
+            playing = self.sound.playing(self._clock.now() - PLAYOUT)
+            if playing is not None and self._channel.readyState == "open":
+                report = {"t": "visavis.playout", "d": {"rtp_timestamp": playing}}
+                self._channel.send(rtvi.message("client-message", report))
+
     async def negotiate(self, http: httpx.AsyncClient, url: str) -> None:
         """Offer, answer, and wait until the bot is ready. Raises CallError."""
         await self._connection.setLocalDescription(await self._connection.createOffer())
@@ -156,7 +170,12 @@ async def calling(url: str, clock: Clock, *, keep_pictures: bool = False) -> Asy
                     await user.negotiate(http, url)
             except TimeoutError as error:
                 raise CallError(f"{url}: no connection within {CONNECT_TIMEOUT:g} s") from error
-        yield user
+        reporting = asyncio.create_task(user.report_playout())
+        try:
+            yield user
+        finally:
+            reporting.cancel()
+            await asyncio.wait([reporting])
     finally:
         await connection.close()
 

@@ -136,9 +136,10 @@ class Answer:
         if self.silent and not self._abandoned:
             await self._add(line, own=False)
 
-    async def say(self, line: SpeechChunk) -> None:
+    async def say(self, line: SpeechChunk | None) -> None:
         """Close with a line of our own, an apology or a greeting; what was voiced before is still heard."""
-        await self._add(line, own=False)
+        if line is not None:
+            await self._add(line, own=False)
         self._complete()
 
     def _complete(self) -> None:

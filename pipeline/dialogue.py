@@ -63,7 +63,7 @@ class Dialogue:
     ) -> None:
         self.last_activity = clock.now()
         """When somebody last spoke or typed."""
-        self._listening = Listening(session_id, stages, clock, announcer)
+        self._listening = Listening(session_id, stages, clock, announcer, self.heard)
         self.delivery = Delivery(
             stages,
             clock,
@@ -309,7 +309,7 @@ class Dialogue:
             raise
         if not asks:
             self._do(self._floor.transcribed(revision, asks=False))
-            self._end_pause_after(0.0)
+            self._listening.end_pause_after(0.0)
             return None
         answer.trace.user_text = transcript.text
         self._listening.show(transcript.text)
@@ -321,32 +321,22 @@ class Dialogue:
         """Compose the reply, and find out meanwhile whether this was all."""
         answer, _ = self._answers[revision]
         if answer.composing is not None:
-            self._end_pause_after(self._listening.patience_when_complete)
+            self._listening.presume_complete()
             await answer.composing
             if answer.failure is not None:
                 raise answer.failure
             return
         await answer.wanted.wait()
         prompt = await self._composer.write_prompt(answer)
-        patience = await self._listening.judge(prompt, transcript, utterance)
-        self._end_pause_after(patience)
-        self._asides.begin(self._judge_sound(utterance))
+        complete = await self._listening.judge(prompt, transcript, utterance)
+        self._asides.begin(self._listening.judge_sound(utterance))
         if not answer.committed.is_set():
             if not self._speculation.may_begin:
                 await answer.committed.wait()
-            elif patience > self._listening.patience_when_complete:
+            elif not complete:
                 await self._clock.sleep_until(utterance.ended_at + _DOUBT_DELAY)
         self._speculation.begun()
         await self._composer.compose(answer, prompt)
-
-    async def _judge_sound(self, utterance: Utterance) -> None:
-        patience = await self._listening.judge_sound(utterance)
-        if patience is not None:
-            self._end_pause_after(patience)
-
-    def _end_pause_after(self, patience: float) -> None:
-        for hearing in self._stages.ear.judged(patience):
-            self.heard(hearing)
 
     async def _apologise(self, answer: Answer, error: StageError) -> None:
         """No turn ends in silence; whether this is one is known when it is committed."""
@@ -356,12 +346,7 @@ class Dialogue:
         self._announcer.failed(error.told, code=error.code)
         if answer is self.delivery.current and not self._interruptible(Saying.APOLOGY):
             self._do(self._floor.uninterruptible())
-        lines = self._stages.lines
-        line = lines.not_understood if isinstance(error, NotUnderstoodError) else lines.apology
-        if line is not None:
-            await answer.say(line)
-        else:
-            answer.reply.complete()
+        await answer.say(self._stages.lines.after(error))
 
     async def _say(self, answer: Answer, chunk: SpeechChunk) -> None:
         """A line of our own, without a turn."""

@@ -7,7 +7,8 @@ somebody who listens.
 import asyncio
 import logging
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from pipeline.answer import Answer
 from pipeline.asr.backchannel import is_backchannel
@@ -16,7 +17,7 @@ from pipeline.asr.patience import Evidence, Patience
 from pipeline.asr.self_speech import is_own_speech
 from pipeline.clock import Clock
 from pipeline.errors import NotUnderstoodError
-from pipeline.events import Prompt, Span, Stage, Transcript, Utterance
+from pipeline.events import Hearing, Prompt, Span, Stage, Transcript, Utterance
 from pipeline.stages import Stages
 from pipeline.webrtc.announcer import Announcer
 
@@ -42,7 +43,16 @@ class _Glimpse:
 class Listening:
     """One user's words, from utterances to what they ask for."""
 
-    def __init__(self, session_id: str, stages: Stages, clock: Clock, announcer: Announcer) -> None:
+    def __init__(
+        self,
+        session_id: str,
+        stages: Stages,
+        clock: Clock,
+        announcer: Announcer,
+        on_hearing: Callable[[Hearing], None],
+    ) -> None:
+        """`on_hearing` is told when a judgement ends the turn."""
+        self._on_hearing = on_hearing
         self._announcer = announcer
         self._partial = StablePartial()
         self._session_id = session_id
@@ -121,28 +131,33 @@ class Listening:
 
     # ── patience ───────────────────────────────────────────────────────────────────────────────
 
-    async def judge(self, prompt: Prompt, transcript: Transcript, utterance: Utterance) -> float:
-        """Seconds of silence after which this is a turn, by its words; the engine reads them for it."""
+    def end_pause_after(self, patience: float) -> None:
+        """The present pause ends the turn once it has lasted `patience` seconds; perhaps it has."""
+        for hearing in self._stages.ear.judged(patience):
+            self._on_hearing(hearing)
+
+    def presume_complete(self) -> None:
+        """That this was all had been found out before the pause."""
+        self.end_pause_after(self._patience.when_complete)
+
+    async def judge(self, prompt: Prompt, transcript: Transcript, utterance: Utterance) -> bool:
+        """Decide by the words how long to wait, the engine reading them; whether this is clearly all."""
         words = await self._stages.language_model.read(prompt)
         evidence = Evidence(words=words, punctuated=_punctuated(transcript.text))
         self._verdict = utterance.ended_at, evidence
-        return self._patience.with_evidence(evidence)
+        self.end_pause_after(self._patience.with_evidence(evidence))
+        return self._patience.complete(evidence)
 
-    async def judge_sound(self, utterance: Utterance) -> float | None:
-        """The same with how it sounded, where that could change anything."""
+    async def judge_sound(self, utterance: Utterance) -> None:
+        """Decide again by how it sounded, where that could change anything."""
         detector = self._stages.turn_end
-        if detector is None or self._verdict is None or self._verdict[0] != utterance.ended_at:
-            return None
-        evidence = self._verdict[1]
-        if not self._patience.hinges_on_sound(evidence):
-            return None
-        evidence = Evidence(evidence.words, evidence.punctuated, await detector.finished(utterance.samples))
-        self._verdict = utterance.ended_at, evidence
-        return self._patience.with_evidence(evidence)
-
-    @property
-    def patience_when_complete(self) -> float:
-        return self._patience.when_complete
+        if detector is None or self._verdict is None or not self._patience.hinges_on_sound(self._verdict[1]):
+            return
+        sound = await detector.finished(utterance.samples)
+        if self._verdict is not None and self._verdict[0] == utterance.ended_at:
+            evidence = replace(self._verdict[1], sound=sound)
+            self._verdict = utterance.ended_at, evidence
+            self.end_pause_after(self._patience.with_evidence(evidence))
 
     async def likely_complete(self, prompt: Prompt, transcript: Transcript) -> bool:
         """Whether what was said so far seems to be all."""

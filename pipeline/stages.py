@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from pipeline.asr.ear import Ear
 from pipeline.asr.patience import PatienceSettings
+from pipeline.errors import NotUnderstoodError, StageError
 from pipeline.events import (
     Face,
     LanguageModel,
@@ -40,6 +41,10 @@ class Lines:
     greeting: SpeechChunk | None = None
     filler: SpeechChunk | None = None
     """The reply takes long."""
+
+    def after(self, error: StageError) -> SpeechChunk | None:
+        """What to say when a turn failed like this."""
+        return self.not_understood if isinstance(error, NotUnderstoodError) else self.apology
 
 
 @dataclass(frozen=True, slots=True)

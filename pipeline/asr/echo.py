@@ -54,6 +54,7 @@ class EchoCanceller:
         self._quiet = _IDLE
         self._waiting = np.zeros(0, np.int16)
         self._ready = np.zeros((2, 0), np.int16)
+        self._late = False
         self._microphone_power = self._rest_power = self._echo_power = 0.0
         self.residual: Pcm = np.zeros(0, np.int16)
         """What the last `clean` would have given if nothing were muted: for a recogniser, which wants the
@@ -75,15 +76,17 @@ class EchoCanceller:
     def clean(self, pcm: Pcm) -> Pcm:
         """The microphone's audio at WIRE_RATE without the avatar in it; muted where nothing else is.
 
-        As long as what came in, and not late as long as that is whole blocks; else up to a block late.
+        As long as what came in. Nothing is late while that is whole blocks; once it is not, all that
+        follows is a block late.
         """
+        if len(pcm) % BLOCK and not self._late:
+            self._late = True
+            self._ready = np.zeros((2, BLOCK), np.int16)
         waiting = np.concatenate((self._waiting, pcm))
         whole = len(waiting) // BLOCK * BLOCK
         done = [self._block(waiting[start : start + BLOCK]) for start in range(0, whole, BLOCK)]
         self._waiting = waiting[whole:]
         ready = np.concatenate((self._ready, *done), axis=1)
-        missing = max(0, len(pcm) - ready.shape[1])
-        ready = np.pad(ready, ((0, 0), (missing, 0)))
         self._ready = ready[:, len(pcm) :]
         cleaned, self.residual = ready[:, : len(pcm)]
         return np.asarray(cleaned)

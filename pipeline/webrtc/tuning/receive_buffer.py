@@ -16,7 +16,7 @@ REORDERED = 2
 
 BURST = 0.01
 """Seconds in which packets that queued up somewhere come all at once. Their number is evidence of nothing:
-Chromium changes from one candidate pair to another, and our two sockets are read in turns."""
+after a stall the loop reads its sockets in turns, and a client may have sent to two (docs/decisions/0006)."""
 
 MAX_HELD = 16
 """Packets that wait at most."""

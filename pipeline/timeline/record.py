@@ -19,7 +19,7 @@ _FIELDS = (
     *("heard_text", "committed_revision", "interrupted", "failed", "time_to_first_audio_ms"),
     *("time_to_first_sound_ms", "time_to_first_frame_ms", "total_ms", "stages", "speech_gaps"),
     *("render_freezes", "av_skew_ms", "barge_in_stop_ms", "first_token_ms", "handoff_gap_ms"),
-    *("token_gaps_ms", "queue_ms", "retries", "cancels", "route", "kv_source", "prompt_digest"),
+    *("token_gaps_ms", "queue_ms", "retries", "cancels", "wasted", "route", "kv_source", "prompt_digest"),
     *("evidence_digest", "prompt_tokens", "output_tokens", "output_tokens_per_s", "utilisation"),
 )
 
@@ -61,6 +61,7 @@ class TurnRecords:
             "first_token_ms": _first_token(trace),
             "token_gaps_ms": _gaps(trace.token_times),
             "cancels": trace.cancels,
+            "wasted": {"tokens": trace.wasted_tokens, "speech_s": round(trace.wasted_speech, 2)},
             "route": self._route,
             "kv_source": _kv_source(trace),
             "prompt_digest": prompt.digest if prompt else None,

@@ -247,7 +247,7 @@ async def test_a_fault_in_what_is_sent_ends_the_session_instead_of_leaving_it_mu
         def broken(now: float) -> float | None:
             raise ZeroDivisionError
 
-        session._dialogue.playout.position = broken  # type: ignore[method-assign]
+        session._dialogue.delivery.playout.position = broken  # type: ignore[method-assign]
         caller = Caller()
         await caller.connect(session)
         with pytest.raises(ExceptionGroup):

@@ -41,7 +41,7 @@ class TurnReader:
         """Digest of the messages before the turn, and how the engine's template writes them."""
 
     async def read(self, prompt: Prompt) -> float | None:
-        """Probability that a sentence ends after the prompt's last message; None when it was not to be had."""
+        """Probability that a sentence ends after the prompt's last message; None when it is not to be had."""
         *before, turn = prompt.messages
         words = _CLOSING.sub("", turn.text)
         if not words:

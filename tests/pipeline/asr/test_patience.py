@@ -1,0 +1,79 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipeline.asr.patience import Evidence, Patience, PatienceSettings, log_odds
+
+SETTINGS = PatienceSettings()
+CLEARLY_ALL = Evidence(words=0.9, punctuated=True)
+CLEARLY_NOT = Evidence(words=0.001, punctuated=False)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "seconds"),
+    [
+        (CLEARLY_ALL, SETTINGS.shortest),
+        (Evidence(words=0.45, punctuated=False), SETTINGS.unsure),
+        (CLEARLY_NOT, SETTINGS.longest),
+        (Evidence(words=0.001, punctuated=True), SETTINGS.longest),
+        (Evidence(), SETTINGS.without_evidence),
+        (Evidence(punctuated=True, sound=0.999), SETTINGS.shortest),
+        (Evidence(punctuated=True, sound=0.5), SETTINGS.unsure),
+        (Evidence(punctuated=False, sound=0.5), SETTINGS.longest),
+        (Evidence(sound=0.999), SETTINGS.shortest),
+        (Evidence(sound=0.01), SETTINGS.longest),
+    ],
+)
+def test_how_long_to_wait(evidence: Evidence, seconds: float) -> None:
+    assert Patience(SETTINGS).with_evidence(evidence) == seconds
+
+
+def test_no_sound_outweighs_clear_words() -> None:
+    patience = Patience(SETTINGS)
+    assert patience.with_evidence(Evidence(0.95, True, sound=0.0)) == SETTINGS.shortest
+    assert patience.with_evidence(Evidence(0.001, False, sound=1.0)) == SETTINGS.longest
+    assert not patience.hinges_on_sound(CLEARLY_NOT)
+    assert patience.hinges_on_sound(Evidence(words=0.5, punctuated=True))
+    assert patience.hinges_on_sound(Evidence(punctuated=True))
+
+
+def test_a_user_who_pauses_after_whole_sentences_is_given_more_time_up_to_a_bound() -> None:
+    patience = Patience(SETTINGS)
+    for _ in range(3):
+        patience.went_on(0.4, CLEARLY_ALL)
+    learned = patience.when_complete
+    assert SETTINGS.shortest < learned
+    for _ in range(50):
+        patience.went_on(5.0, CLEARLY_ALL)
+    assert patience.when_complete == pytest.approx(SETTINGS.shortest + 0.15)
+    for _ in range(50):
+        patience.ended()
+    assert patience.when_complete == SETTINGS.shortest, "and no longer when they stop doing so"
+
+
+def test_pauses_in_mid_sentence_teach_nothing() -> None:
+    patience = Patience(SETTINGS)
+    for _ in range(50):
+        patience.went_on(0.9, CLEARLY_NOT)
+    assert patience.when_complete == SETTINGS.shortest
+
+
+MAYBE = st.none() | st.floats(0, 1)
+
+
+@given(MAYBE, st.none() | st.booleans(), MAYBE, st.lists(st.floats(0, 9)))
+def test_it_is_always_within_its_bounds(
+    words: float | None, punctuated: bool | None, sound: float | None, pauses: list[float]
+) -> None:
+    patience, evidence = Patience(SETTINGS), Evidence(words, punctuated, sound)
+    for pause in pauses:
+        patience.went_on(pause, evidence)
+    assert SETTINGS.shortest <= patience.with_evidence(evidence) <= SETTINGS.longest
+
+
+@given(st.floats(0, 1), st.floats(0, 1))
+def test_likelier_ends_are_never_waited_for_longer(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    for punctuated in (False, True):
+        odds = [log_odds(Evidence(words, punctuated)) for words in (low, high)]
+        assert odds == sorted(odds)  # type: ignore[type-var]

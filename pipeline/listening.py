@@ -23,9 +23,11 @@ from pipeline.webrtc.announcer import Announcer
 
 _log = logging.getLogger(__name__)
 
-_ECHO_MEMORY = 8.0
-"""Seconds for which words that were played may come back: the longest utterance over a reply, and the
-way through the room."""
+_ECHO_DELAY = 0.7
+"""Seconds for which a word that goes out may be on its way to the user's loudspeaker and back."""
+
+_REMEMBERED = 60.0
+"""Seconds for which what was played is kept: longer than any utterance."""
 
 _COVERS = 0.064
 """A transcript of the speech up to this long before its end, in seconds, is a transcript of all of it."""
@@ -113,7 +115,7 @@ class Listening:
                 raise NotUnderstoodError(f"no words in {utterance.voiced:.1f} s: {transcript.rejected}")
             _log.info("session %s: a sound was no speech: %s", self._session_id, transcript.rejected)
             return False
-        if is_own_speech(text, self._recently_played(utterance)):
+        if is_own_speech(text, self._played_meanwhile(utterance)):
             _log.info("session %s: the agent's own voice came back", self._session_id)
             return False
         if replying and is_backchannel(text, self._stages.language):
@@ -123,11 +125,12 @@ class Listening:
     def played(self, word: str) -> None:
         """A word of the agent's goes out."""
         self._played.append((self._clock.now(), word))
-        while self._played[0][0] < self._clock.now() - 2 * _ECHO_MEMORY:
+        while self._played[0][0] < self._clock.now() - _REMEMBERED:
             self._played.popleft()
 
-    def _recently_played(self, utterance: Utterance) -> list[str]:
-        return [word for at, word in self._played if at > utterance.started_at - _ECHO_MEMORY]
+    def _played_meanwhile(self, utterance: Utterance) -> list[str]:
+        begin = utterance.started_at - _ECHO_DELAY
+        return [word for at, word in self._played if begin <= at <= utterance.ended_at]
 
     # ── patience ───────────────────────────────────────────────────────────────────────────────
 

@@ -94,6 +94,7 @@ class Session:
             await peer.close()
             raise
         lost, self.peer = self.peer, peer
+        self._stages.ear.reconnected()
         self._restarted.set()
         await lost.close()
         return answer

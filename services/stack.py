@@ -19,6 +19,7 @@ import onnxruntime
 
 from pipeline.asr import voice_activity
 from pipeline.asr.ear import Ear
+from pipeline.asr.echo import EchoCanceller
 from pipeline.asr.smart_turn import SmartTurn
 from pipeline.asr.voice_activity import VoiceActivity
 from pipeline.asr.whisper import WhisperTranscriber
@@ -112,6 +113,7 @@ class Stack:
             stage_settings.endpointing(self.config),
             pre_roll=vad.pre_roll_ms / 1000,
             progress=partials / 1000 or None,
+            echo=EchoCanceller(),
         )
 
     def _prompts(self, counter: TokenCounter) -> PromptWriter:

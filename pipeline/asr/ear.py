@@ -26,6 +26,9 @@ from pipeline.events import (
 _TAIL_SECONDS = 0.1
 """Silence kept after the last voiced moment: Whisper drops final consonants without any."""
 
+_PATIENT = 2.5
+"""Speech without a dip is told of this much more rarely."""
+
 _FLUSH_SECONDS = 0.3
 """Of silence, pushed through when a microphone goes off, so that what it still held comes out."""
 
@@ -48,15 +51,15 @@ class Ear:
         progress: float | None = None,
         echo: EchoCanceller | None = None,
     ) -> None:
-        """`progress`: seconds of speech after which the utterance so far is told, again and again."""
+        """`progress`: seconds of speech after which the utterance so far is told of, again and again."""
         self._activity = activity
         self._settings = settings
         self._progress = progress
         self._echo = echo
         self._endpointing = Endpointing(settings)
         # "MQ": 16 bit and a delay of about 2 ms; the higher settings only add delay to speech.
-        self._resampler = soxr.ResampleStream(WIRE_RATE, HEARING_RATE, 1, dtype="float32", quality="MQ")
-        self._rest = np.zeros(0, np.float32)
+        self._resampler = soxr.ResampleStream(WIRE_RATE, HEARING_RATE, 2, dtype="float32", quality="MQ")
+        self._rest = np.zeros((0, 2), np.float32)
         self._before: deque[Samples] = deque(maxlen=max(1, round(pre_roll / WINDOW_SECONDS)) + 4)
         self._utterance: deque[Samples] = deque(maxlen=round((settings.max_utterance + 1) / WINDOW_SECONDS))
         self._collecting = False
@@ -72,17 +75,19 @@ class Ear:
 
     def hear(self, pcm: Pcm, at: float) -> list[Hearing]:
         """Mono audio at WIRE_RATE whose last sample was captured at `at` (seconds)."""
-        if self._echo is not None:
-            pcm = self._echo.clean(pcm)
-        samples = self._resampler.resample_chunk(pcm.astype(np.float32) / 32768)
-        audio = np.concatenate((self._rest, samples))
+        # Where only our own voice is left, the canceller mutes what decides about speech. What is to be
+        # read is not muted: that gate opens some way into a first word.
+        gated = pcm if self._echo is None else self._echo.clean(pcm)
+        read = pcm if self._echo is None else self._echo.residual
+        both = np.stack((gated, read), axis=1).astype(np.float32) / 32768
+        audio = np.concatenate((self._rest, self._resampler.resample_chunk(both)))
         count = len(audio) // WINDOW
         self._rest = audio[count * WINDOW :]
         heard: list[Hearing] = []
         for index in range(count):
             window = audio[index * WINDOW : (index + 1) * WINDOW]
             end = at - (len(audio) - (index + 1) * WINDOW) / HEARING_RATE
-            heard.extend(self._window(window, end))
+            heard.extend(self._window(window[:, 0], window[:, 1], end))
         return heard
 
     def judged(self, patience: float) -> list[Hearing]:
@@ -119,6 +124,11 @@ class Ear:
         self._before.clear()
         return marks
 
+    def reconnected(self) -> None:
+        """The client came back another way; how its sound comes back to us has to be learned anew."""
+        if self._echo is not None:
+            self._echo = EchoCanceller()
+
     def close_utterance(self) -> None:
         """What was heard has become a turn, or none; the next onset starts afresh."""
         self._collecting = False
@@ -131,9 +141,9 @@ class Ear:
         self._collecting = self._pressed = False
         self._utterance.clear()
 
-    def _window(self, window: Samples, end: float) -> list[Hearing]:
-        mark = self._endpointing.observe(self._activity.probability(window), end - WINDOW_SECONDS, end)
-        (self._utterance if self._collecting else self._before).append(window)
+    def _window(self, gated: Samples, read: Samples, end: float) -> list[Hearing]:
+        mark = self._endpointing.observe(self._activity.probability(gated), end - WINDOW_SECONDS, end)
+        (self._utterance if self._collecting else self._before).append(read)
         self._newest = end
         if self._pressed:
             return []
@@ -151,10 +161,18 @@ class Ear:
                 # An utterance cut by the length limit never paused; its text is still to be had.
                 paused = end > self._endpointing.speech_ended + WINDOW_SECONDS / 2
                 return [SpeechEnd(at=end)] if paused else [self._pause(end), SpeechEnd(at=end)]
-            case None if self._endpointing.speaking and self._progress and end - self._told >= self._progress:
+            case None if self._due(end):
                 self._told = end
                 return [SpeechProgress(at=end, utterance=self._heard_until(end))]
         return []
+
+    def _due(self, end: float) -> bool:
+        """Whether to tell of speech that goes on. The moment for it is where the voice dips: that may be
+        the end, and then it is transcribed already when the pause is certain."""
+        if not self._progress or not self._endpointing.speaking:
+            return False
+        dips = end > self._endpointing.speech_ended
+        return end - self._told >= (self._progress if dips else _PATIENT * self._progress)
 
     def _begin(self, at: float) -> None:
         self._told = self._newest

@@ -191,7 +191,7 @@ def test_speech_is_told_of_while_it_goes_on() -> None:
     speech = spoken("Please tell me how I get to the nearest railway station from here.")
     heard = hear(np.concatenate((silence(0.5), speech, silence(0.5))), ear)
     lengths = [len(each.utterance.samples) for each in heard if isinstance(each, SpeechProgress)]
-    assert len(lengths) >= 4
+    assert len(lengths) >= 2
     assert lengths == sorted(lengths)
 
 

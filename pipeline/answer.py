@@ -63,6 +63,10 @@ class Answer:
         self._deltas: list[str] = []
         self._chunks: list[tuple[SpeechChunk, float]] = []
         self._begun = False
+        self._first_clause = True
+        self._voiced = asyncio.Event()
+        self.writing = asyncio.Event()
+        """The engine has begun on the reply, or never will."""
         self._composed = False
         self._abandoned = False
 
@@ -122,6 +126,8 @@ class Answer:
                 scope.create_task(self._speak(synthesizer, clauses))
         except* StageError as failures:
             failure = _first(failures)
+        finally:
+            self.writing.set()
         if self._abandoned:
             # A task group that fails while it is cancelled tells only of the failure (Python 3.11).
             raise asyncio.CancelledError
@@ -151,21 +157,25 @@ class Answer:
     async def _think(self, prompt: Prompt, model: LanguageModel, clauses: asyncio.Queue[str | None]) -> None:
         speakable, cutter = SpeakableText(), self._cutter
         started = self._clock.now()
-        first_clause = True
         async with aclosing(model.stream(prompt)) as deltas:
             async for delta in deltas:
                 self._note(delta, started)
                 for clause in cutter.feed(speakable.feed(delta.text)):
-                    if first_clause and self.trace.first_token_at is not None:
-                        self._span(Stage.FIRST_CLAUSE, self.trace.first_token_at)
-                        first_clause = False
-                    await clauses.put(clause)
+                    await self._hand_on(clause, clauses)
         for clause in (*cutter.feed(speakable.finish()), *cutter.finish()):
-            if first_clause and self.trace.first_token_at is not None:
-                self._span(Stage.FIRST_CLAUSE, self.trace.first_token_at)
-                first_clause = False
-            await clauses.put(clause)
+            await self._hand_on(clause, clauses)
         await clauses.put(None)
+
+    async def _hand_on(self, clause: str, clauses: asyncio.Queue[str | None]) -> None:
+        await clauses.put(clause)
+        if self._first_clause:
+            self._first_clause = False
+            if self.trace.first_token_at is not None:
+                self._span(Stage.FIRST_CLAUSE, self.trace.first_token_at)
+            # More is not needed before this is heard, and it may never be; and while the engine rests,
+            # the voice is done sooner.
+            await self._voiced.wait()
+            await self.committed.wait()
 
     async def _speak(self, synthesizer: Synthesizer, clauses: asyncio.Queue[str | None]) -> None:
         while (clause := await clauses.get()) is not None:
@@ -181,6 +191,7 @@ class Answer:
         if at is None:
             return
         self._chunks.append((chunk, at))
+        self._voiced.set()
         if self._listener is not None:
             self._listener.answer_chunk(chunk, at)
 
@@ -191,6 +202,7 @@ class Answer:
             trace.reply_text += delta.text
             self._deltas.append(delta.text)
             if trace.first_token_at is None:
+                self.writing.set()
                 trace.first_token_at = delta.at
                 trace.spans.append(Span(Stage.PREFILL, started, delta.at, self.revision))
             if self._listener is not None:

@@ -18,6 +18,7 @@ from pipeline.errors import NotUnderstoodError, StageError, TranscriptionError
 from pipeline.events import (
     Hearing,
     Mood,
+    Prompt,
     Span,
     SpeechChunk,
     SpeechEnd,
@@ -43,9 +44,6 @@ _log = logging.getLogger(__name__)
 
 _GREETING_DELAY = 0.3
 """Seconds after the client is ready."""
-
-_DOUBT_DELAY = 0.3
-"""Seconds of silence before a reply is begun to what does not seem to be all."""
 
 
 class Dialogue:
@@ -114,6 +112,7 @@ class Dialogue:
                 self._asides.begin(self._speculation.glimpse(utterance))
             case SpeechPause(utterance=utterance):
                 self._utterance = utterance
+                self._listening.paused(utterance)
                 self._do(self._floor.speech_paused())
             case SpeechEnd():
                 self._do(self._floor.speech_ended())
@@ -328,15 +327,20 @@ class Dialogue:
             return
         await answer.wanted.wait()
         prompt = await self._composer.write_prompt(answer)
-        complete = await self._listening.judge(prompt, transcript, utterance)
-        self._asides.begin(self._listening.judge_sound(utterance))
-        if not answer.committed.is_set():
-            if not self._speculation.may_begin:
-                await answer.committed.wait()
-            elif not complete:
-                await self._clock.sleep_until(utterance.ended_at + _DOUBT_DELAY)
+        ahead = answer.committed.is_set() or self._speculation.may_begin
+        self._asides.begin(self._judge(answer, prompt, transcript, utterance, ahead=ahead))
+        if not ahead:
+            await answer.committed.wait()
         self._speculation.begun()
         await self._composer.compose(answer, prompt)
+
+    async def _judge(
+        self, answer: Answer, prompt: Prompt, transcript: Transcript, utterance: Utterance, *, ahead: bool
+    ) -> None:
+        """Whether this was all; asked when the engine has begun on the reply, so as not to delay it."""
+        if ahead:
+            await answer.writing.wait()
+        await self._listening.judge(prompt, transcript, utterance)
 
     async def _apologise(self, answer: Answer, error: StageError) -> None:
         """No turn ends in silence; whether this is one is known when it is committed."""

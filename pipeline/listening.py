@@ -63,8 +63,10 @@ class Listening:
         self._patience = Patience(stages.conduct.patience)
         self._played: deque[tuple[float, str]] = deque()
         self._glimpse: _Glimpse | None = None
-        self._verdict: tuple[float, Evidence] | None = None
-        """When the speech before the present pause ended, and what was known of it."""
+        self._utterance: Utterance | None = None
+        """What was said before the present pause."""
+        self._evidence: Evidence | None = None
+        """What is known of it."""
 
     # ── transcripts ────────────────────────────────────────────────────────────────────────────
 
@@ -143,41 +145,42 @@ class Listening:
         """That this was all had been found out before the pause."""
         self.end_pause_after(self._patience.when_complete)
 
-    async def judge(self, prompt: Prompt, transcript: Transcript, utterance: Utterance) -> bool:
-        """Decide by the words how long to wait, the engine reading them; whether this is clearly all."""
+    async def judge(self, prompt: Prompt, transcript: Transcript, utterance: Utterance) -> None:
+        """Decide how long to wait: by the words, the engine reading them, and where these leave it open,
+        by how they sounded."""
         words = await self._stages.language_model.read(prompt)
         evidence = Evidence(words=words, punctuated=_punctuated(transcript.text))
-        self._verdict = utterance.ended_at, evidence
-        self.end_pause_after(self._patience.with_evidence(evidence))
-        return self._patience.complete(evidence)
-
-    async def judge_sound(self, utterance: Utterance) -> None:
-        """Decide again by how it sounded, where that could change anything."""
+        self._decide(utterance, evidence)
         detector = self._stages.turn_end
-        if detector is None or self._verdict is None or not self._patience.hinges_on_sound(self._verdict[1]):
-            return
-        sound = await detector.finished(utterance.samples)
-        if self._verdict is not None and self._verdict[0] == utterance.ended_at:
-            evidence = replace(self._verdict[1], sound=sound)
-            self._verdict = utterance.ended_at, evidence
-            self.end_pause_after(self._patience.with_evidence(evidence))
+        if detector is not None and self._patience.hinges_on_sound(evidence):
+            sound = await detector.finished(utterance.samples)
+            self._decide(utterance, replace(evidence, sound=sound))
+
+    def _decide(self, utterance: Utterance, evidence: Evidence) -> None:
+        if utterance is not self._utterance:
+            return  # the user went on meanwhile
+        self._evidence = evidence
+        self.end_pause_after(self._patience.with_evidence(evidence))
 
     async def likely_complete(self, prompt: Prompt, transcript: Transcript) -> bool:
         """Whether what was said so far seems to be all."""
         words = await self._stages.language_model.read(prompt)
         return words is not None and self._patience.complete(Evidence(words, _punctuated(transcript.text)))
 
+    def paused(self, utterance: Utterance) -> None:
+        """The user fell silent; perhaps that was all."""
+        self._utterance, self._evidence = utterance, None
+
     def went_on(self, at: float) -> None:
-        """The user spoke again after a pause inside the turn."""
-        if self._verdict is not None:
-            ended_at, evidence = self._verdict
-            self._patience.went_on(at - ended_at, evidence)
-            self._verdict = None
+        """The user spoke, perhaps after a pause inside the turn."""
+        if self._utterance is not None and self._evidence is not None:
+            self._patience.went_on(at - self._utterance.ended_at, self._evidence)
+        self._utterance = self._evidence = None
 
     def turn_over(self) -> None:
         """What was said has become a turn; what comes is another."""
         self._patience.ended()
-        self._verdict = None
+        self._utterance = self._evidence = None
         self._partial = StablePartial()
 
 

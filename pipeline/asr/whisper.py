@@ -39,7 +39,7 @@ class WhisperSettings:
     model: Path | None = None
     """Folder of a CTranslate2 Whisper model; None: the packaged tiny.en."""
     language: str = "en"
-    threads: int = 2
+    threads: int = 1
     margin: float = 2.0
     """Seconds encoded beyond the speech."""
     max_short_speech: float = 20.0

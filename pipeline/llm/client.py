@@ -2,9 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import Any
 
 import httpx
 
@@ -70,12 +71,31 @@ class LlmClient:
         Raises LanguageModelError, also when the stream ends without having finished.
         """
         route = self._route()
-        finish: str | None = None
-        usage: Usage | None = None
+        so_far, left = "", prompt.max_output_tokens
+        total: Usage | None = None
+        while True:
+            most = left if route.dialect.bursts is None else min(left, route.dialect.bursts[bool(so_far)])
+            body = route.dialect.request(prompt, route, so_far=so_far, most=most)
+            finish, usage = None, None
+            async with aclosing(self._burst(route, body)) as events:
+                async for event in events:
+                    if event.text:
+                        so_far += event.text
+                        yield TextDelta(event.text, self._clock.now())
+                    finish, usage = event.finish or finish, event.usage or usage
+            left -= most
+            total = _sum(total, usage)
+            if finish != "length" or left <= 0:
+                break
+        yield TextDelta("", self._clock.now(), total or Usage())
+
+    async def _burst(self, route: Route, body: Mapping[str, Any]) -> AsyncGenerator[StreamEvent, None]:
+        """One request's events; the waits for them are limited. Raises LanguageModelError."""
+        finished = False
         loop = asyncio.get_running_loop()
         awaited, limit = "first", self._timeouts.first_token
         deadline = loop.time() + limit
-        async with aclosing(self._events(route, prompt)) as events:
+        async with aclosing(self._events(route, body)) as events:
             while True:
                 try:
                     async with asyncio.timeout_at(deadline):
@@ -86,17 +106,15 @@ class LlmClient:
                     break
                 if event.error is not None:
                     raise _failure(route, f"it gave up in mid-stream: {event.error[:QUOTED]}")
-                finish = event.finish or finish
-                usage = event.usage or usage
+                finished = finished or event.finish is not None
+                yield event
                 if event.text:
-                    yield TextDelta(event.text, self._clock.now())
                     # From here on and not from the arrival: what the taker of the text does with it is
                     # not the engine's delay.
                     awaited, limit = "next", self._timeouts.token_gap
                     deadline = loop.time() + limit
-        if finish is None:
+        if not finished:
             raise _failure(route, "the stream broke off before the reply was finished")
-        yield TextDelta("", self._clock.now(), usage or Usage())
 
     async def warm(self, prompt: Prompt) -> None:
         """Have the engine read a prompt, so that prompts that begin like it start sooner.
@@ -111,11 +129,11 @@ class LlmClient:
         """Have the engine read a turn that may go on. See `LanguageModel.read`."""
         return None if self._reader is None else await self._reader.read(prompt)
 
-    async def _events(self, route: Route, prompt: Prompt) -> AsyncGenerator[StreamEvent, None]:
+    async def _events(self, route: Route, body: Mapping[str, Any]) -> AsyncGenerator[StreamEvent, None]:
         """What the engine streams, up to [DONE] or the end."""
         decoder = EventDecoder()
         try:
-            response = await self._send(route, prompt)
+            response = await self._send(route, body)
             try:
                 await _check(route, response)
                 async for piece in response.aiter_bytes():
@@ -134,14 +152,14 @@ class LlmClient:
         except (httpx.InvalidURL, EventTooLongError, UnicodeDecodeError) as error:
             raise _failure(route, str(error)) from error
 
-    async def _send(self, route: Route, prompt: Prompt) -> httpx.Response:
+    async def _send(self, route: Route, body: Mapping[str, Any]) -> httpx.Response:
         headers = dict(route.endpoint.headers)
         if not route.dialect.keeps_connection:
             headers["Connection"] = "close"
         request = self._http.build_request(
             "POST",
             route.endpoint.at(route.dialect.path),
-            json=route.dialect.request(prompt, route),
+            json=body,
             headers=headers,
             timeout=httpx.Timeout(None, connect=self._timeouts.connect),
         )
@@ -168,6 +186,13 @@ async def _check(route: Route, response: httpx.Response) -> None:
     content_type = response.headers.get("content-type", "")
     if not content_type.startswith("text/event-stream"):
         raise _failure(route, f"expected text/event-stream, got {content_type or 'no content type'}")
+
+
+def _sum(before: Usage | None, burst: Usage | None) -> Usage | None:
+    """Of a reply written in bursts: only the first one's prompt is the turn's."""
+    if before is None or burst is None or before.output_tokens is None or burst.output_tokens is None:
+        return before or burst
+    return replace(before, output_tokens=before.output_tokens + burst.output_tokens)
 
 
 def _parse(route: Route, data: str) -> StreamEvent:

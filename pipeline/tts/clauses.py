@@ -30,7 +30,7 @@ class ClauseLimits:
 # word of the first clause makes the listener wait 50 ms longer, and what is queued pays for a next
 # clause of several times its length. "Sure!" lasts 0.8 s with its pause, enough for 14 words.
 GROWING_LIMITS = (
-    ClauseLimits(sentence=1, clause=3, longest=6),
+    ClauseLimits(sentence=1, clause=2, longest=4),
     ClauseLimits(sentence=1, clause=5, longest=12),
     ClauseLimits(sentence=2, clause=8, longest=26),
 )

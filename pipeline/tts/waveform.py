@@ -8,8 +8,9 @@ AUDIBLE = 10 ** (-50 / 20)
 """RMS of a frame from which on it counts as sound: −50 dBFS (docs/metrics.md)."""
 _FRAME = 0.005
 
-LEAD = 0.02
-"""Seconds kept before the first sound. Piper leaves 0 to 470 ms (measured), all of it waiting time."""
+LEAD = 0.005
+"""Seconds kept before the first sound, for what is softer than that. Piper leaves 0 to 470 ms (measured), all
+of it waiting time."""
 
 SENTENCE_PAUSE = 0.3
 """Least seconds of quiet after a sentence. Piper leaves 110 to 240 ms; readers pause 300 to 500."""

@@ -130,7 +130,7 @@ class Guards(Section):
 class Asr(Section):
     model: FolderPath | None = None
     language: Language = "en"
-    threads: Threads = 2
+    threads: Threads = 1
     short_window: ShortWindow = ShortWindow()
     guards: Guards = Guards()
 

@@ -21,14 +21,15 @@ class OpenAi:
     name = "openai"
     path = "/v1/chat/completions"
     keeps_connection = True
+    bursts: tuple[int, int] | None = None
 
-    def request(self, prompt: Prompt, route: Route) -> dict[str, Any]:
+    def request(self, prompt: Prompt, route: Route, *, so_far: str, most: int) -> dict[str, Any]:
         sampling = route.sampling
         body: dict[str, Any] = {
             "messages": [
                 {"role": message.role.value, "content": message.text} for message in prompt.messages
             ],
-            "max_tokens": prompt.max_output_tokens,
+            "max_tokens": most,
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "stream": True,

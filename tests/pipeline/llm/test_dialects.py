@@ -72,12 +72,12 @@ def test_openai_request_has_only_standard_fields(prompt: Prompt, route: Route) -
 def test_what_is_not_set_is_not_sent(prompt: Prompt, route: Route) -> None:
     route = replace(route, model="", sampling=Sampling(seed=None, stop=(), repeat_penalty=None))
     assert {"model", "seed", "stop", "repeat_penalty", "id_slot"}.isdisjoint(
-        LlamaCpp().request(prompt, route)
+        LlamaCpp().request(prompt, route, so_far="", most=40)
     )
 
 
 def test_llama_cpp_request_names_the_slot(prompt: Prompt, route: Route) -> None:
-    body = LlamaCpp().request(prompt, replace(route, slot=0))
+    body = LlamaCpp().request(prompt, replace(route, slot=0), so_far="", most=8)
     assert (body["id_slot"], body["cache_prompt"], body["repeat_penalty"]) == (0, True, 1.05)
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from pipeline.answer import Answer
-from pipeline.asr.backchannel import is_backchannel
+from pipeline.asr.backchannel import is_backchannel, stands_alone
 from pipeline.asr.partials import StablePartial, equivalent
 from pipeline.asr.patience import Evidence, Patience
 from pipeline.asr.self_speech import is_own_speech
@@ -148,8 +148,7 @@ class Listening:
     async def judge(self, prompt: Prompt, transcript: Transcript, utterance: Utterance) -> None:
         """Decide how long to wait: by the words, the engine reading them, and where these leave it open,
         by how they sounded."""
-        words = await self._stages.language_model.read(prompt)
-        evidence = Evidence(words=words, punctuated=_punctuated(transcript.text))
+        evidence = self._evidence_of(transcript.text, await self._stages.language_model.read(prompt))
         self._decide(utterance, evidence)
         detector = self._stages.turn_end
         if detector is not None and self._patience.hinges_on_sound(evidence):
@@ -165,7 +164,12 @@ class Listening:
     async def likely_complete(self, prompt: Prompt, transcript: Transcript) -> bool:
         """Whether what was said so far seems to be all."""
         words = await self._stages.language_model.read(prompt)
-        return words is not None and self._patience.complete(Evidence(words, _punctuated(transcript.text)))
+        return words is not None and self._patience.complete(self._evidence_of(transcript.text, words))
+
+    def _evidence_of(self, text: str, words: float | None) -> Evidence:
+        if stands_alone(text, self._stages.language):
+            words = 1.0
+        return Evidence(words, _punctuated(text), len(text.split()))
 
     def paused(self, utterance: Utterance) -> None:
         """The user fell silent; perhaps that was all."""

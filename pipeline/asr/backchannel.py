@@ -1,4 +1,4 @@
-"""Sounds of a listener: "mm-hm" says "go on", not "stop"."""
+"""What is said in a word: a listener's "mm-hm", which says "go on" and not "stop", and whole answers."""
 
 from pipeline.asr.partials import word_sequence
 
@@ -42,6 +42,14 @@ _SOUNDS = {
 }
 """By ISO 639 code: words that a listener drops in without wanting the floor."""
 
+_WHOLE = {
+    "en": frozenset(
+        ("yes", "no", "hello", "hi", "hey", "thanks", "goodbye", "bye", "please", "stop", "wait", "sorry")
+        + ("never", "nothing", "maybe", "absolutely", "exactly", "correct", "good", "thank", "you", "there")
+    ),
+}
+"""Words that are often all that is said."""
+
 _LONGEST = 3
 """Words; more is something to say."""
 
@@ -50,3 +58,10 @@ def is_backchannel(text: str, language: str) -> bool:
     """Whether somebody who says this over another's speech is only listening."""
     words = word_sequence(text.replace("-", ""))
     return 0 < len(words) <= _LONGEST and all(word in _SOUNDS.get(language, ()) for word in words)
+
+
+def stands_alone(text: str, language: str) -> bool:
+    """Whether these few words are mostly all that somebody says: "Yes.", "Hello", "Okay, thanks"."""
+    words = word_sequence(text.replace("-", ""))
+    known = _SOUNDS.get(language, frozenset()) | _WHOLE.get(language, frozenset())
+    return 0 < len(words) <= _LONGEST and all(word in known for word in words)

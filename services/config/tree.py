@@ -144,7 +144,7 @@ class Vad(Section):
 
 class Patience(Section):
     shortest_ms: Milliseconds = 200
-    unsure_ms: Milliseconds = 700
+    unsure_ms: Milliseconds = 650
     longest_ms: Milliseconds = 1000
     without_evidence_ms: Milliseconds = 500
 
@@ -162,7 +162,7 @@ class Patience(Section):
 
 class Speculation(Section):
     enabled: bool = True
-    partials_ms: Milliseconds = 400
+    partials_ms: Milliseconds = 250
     drafts_per_turn: Annotated[int, Field(ge=1, le=100)] = 4
 
 

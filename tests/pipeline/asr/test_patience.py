@@ -5,22 +5,22 @@ from hypothesis import strategies as st
 from pipeline.asr.patience import Evidence, Patience, PatienceSettings, log_odds
 
 SETTINGS = PatienceSettings()
-CLEARLY_ALL = Evidence(words=0.9, punctuated=True)
-CLEARLY_NOT = Evidence(words=0.001, punctuated=False)
+CLEARLY_ALL = Evidence(words=0.9, punctuated=True, count=6)
+CLEARLY_NOT = Evidence(words=0.001, punctuated=False, count=4)
 
 
 @pytest.mark.parametrize(
     ("evidence", "seconds"),
     [
         (CLEARLY_ALL, SETTINGS.shortest),
-        (Evidence(words=0.45, punctuated=False), SETTINGS.unsure),
+        (Evidence(words=0.4, punctuated=False, count=5), SETTINGS.unsure),
         (CLEARLY_NOT, SETTINGS.longest),
-        (Evidence(words=0.001, punctuated=True), SETTINGS.longest),
+        (Evidence(words=0.001, punctuated=True, count=4), SETTINGS.longest),
         (Evidence(), SETTINGS.without_evidence),
-        (Evidence(punctuated=True, sound=0.999), SETTINGS.shortest),
-        (Evidence(punctuated=True, sound=0.5), SETTINGS.unsure),
-        (Evidence(punctuated=False, sound=0.5), SETTINGS.longest),
-        (Evidence(sound=0.999), SETTINGS.shortest),
+        (Evidence(punctuated=True, count=6, sound=0.999), SETTINGS.shortest),
+        (Evidence(punctuated=True, count=6, sound=0.5), SETTINGS.unsure),
+        (Evidence(punctuated=False, count=3, sound=0.5), SETTINGS.longest),
+        (Evidence(sound=0.999), SETTINGS.unsure),
         (Evidence(sound=0.01), SETTINGS.longest),
     ],
 )
@@ -28,13 +28,12 @@ def test_how_long_to_wait(evidence: Evidence, seconds: float) -> None:
     assert Patience(SETTINGS).with_evidence(evidence) == seconds
 
 
-def test_no_sound_outweighs_clear_words() -> None:
+def test_clear_words_are_not_asked_how_they_sound() -> None:
     patience = Patience(SETTINGS)
-    assert patience.with_evidence(Evidence(0.95, True, sound=0.0)) == SETTINGS.shortest
-    assert patience.with_evidence(Evidence(0.001, False, sound=1.0)) == SETTINGS.longest
+    assert not patience.hinges_on_sound(CLEARLY_ALL)
     assert not patience.hinges_on_sound(CLEARLY_NOT)
-    assert patience.hinges_on_sound(Evidence(words=0.5, punctuated=True))
-    assert patience.hinges_on_sound(Evidence(punctuated=True))
+    assert patience.hinges_on_sound(Evidence(words=0.4, punctuated=True, count=5))
+    assert patience.hinges_on_sound(Evidence(punctuated=True, count=5))
 
 
 def test_a_user_who_pauses_after_whole_sentences_is_given_more_time_up_to_a_bound() -> None:
@@ -65,7 +64,7 @@ MAYBE = st.none() | st.floats(0, 1)
 def test_it_is_always_within_its_bounds(
     words: float | None, punctuated: bool | None, sound: float | None, pauses: list[float]
 ) -> None:
-    patience, evidence = Patience(SETTINGS), Evidence(words, punctuated, sound)
+    patience, evidence = Patience(SETTINGS), Evidence(words, punctuated, 5, sound)
     for pause in pauses:
         patience.went_on(pause, evidence)
     assert SETTINGS.shortest <= patience.with_evidence(evidence) <= SETTINGS.longest
@@ -75,5 +74,5 @@ def test_it_is_always_within_its_bounds(
 def test_likelier_ends_are_never_waited_for_longer(one: float, other: float) -> None:
     low, high = sorted((one, other))
     for punctuated in (False, True):
-        odds = [log_odds(Evidence(words, punctuated)) for words in (low, high)]
+        odds = [log_odds(Evidence(words, punctuated, 5)) for words in (low, high)]
         assert odds == sorted(odds)  # type: ignore[type-var]

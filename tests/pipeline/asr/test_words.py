@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.asr.backchannel import is_backchannel
+from pipeline.asr.backchannel import is_backchannel, stands_alone
 from pipeline.asr.partials import StablePartial, equivalent
 
 
@@ -57,3 +57,11 @@ def test_what_is_more_than_that(text: str) -> None:
 
 def test_a_language_without_a_list_has_no_such_sounds() -> None:
     assert not is_backchannel("Yeah.", "xx")
+
+
+@pytest.mark.parametrize(
+    ("text", "alone"),
+    [("Yes.", True), ("Hello there.", True), ("No, thank you.", True), ("What is", False), ("", False)],
+)
+def test_what_is_often_all_that_is_said(text: str, alone: bool) -> None:
+    assert stands_alone(text, "en") is alone

@@ -56,7 +56,7 @@ def test_llama_cpp_says_what_it_cached_even_without_usage() -> None:
 
 def test_openai_request_has_only_standard_fields(prompt: Prompt, route: Route) -> None:
     route = replace(route, sampling=Sampling(0.5, 0.8, repeat_penalty=1.1, seed=3, stop=("\n",)), slot=1)
-    assert OpenAi().request(prompt, route) == {
+    assert OpenAi().request(prompt, route, so_far="", most=40) == {
         "model": "tiny",
         "messages": [{"role": "user", "content": "Hello there"}],
         "max_tokens": 40,
@@ -79,6 +79,12 @@ def test_what_is_not_set_is_not_sent(prompt: Prompt, route: Route) -> None:
 def test_llama_cpp_request_names_the_slot(prompt: Prompt, route: Route) -> None:
     body = LlamaCpp().request(prompt, replace(route, slot=0), so_far="", most=8)
     assert (body["id_slot"], body["cache_prompt"], body["repeat_penalty"]) == (0, True, 1.05)
+
+
+def test_llama_cpp_writes_on_where_the_reply_was_left(prompt: Prompt, route: Route) -> None:
+    body = LlamaCpp().request(prompt, route, so_far="The sky is", most=24)
+    assert body["messages"][-1] == {"role": "assistant", "content": "The sky is"}
+    assert body["max_tokens"] == 24
 
 
 @pytest.mark.parametrize("base", ["http://e:1", "http://e:1/", "http://e:1/v1", "http://e:1/v1/"])

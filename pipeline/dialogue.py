@@ -41,7 +41,6 @@ from pipeline.webrtc.announcer import Announcer
 
 _log = logging.getLogger(__name__)
 
-
 _GREETING_DELAY = 0.3
 """Seconds after the client is ready."""
 
@@ -84,15 +83,10 @@ class Dialogue:
         self._typed = ""
         self._opened = False
         self._asides = Asides(scope)
-        self._warming: asyncio.Task[None] | None = None
 
     def mood(self) -> Mood:
         """What the avatar visibly does now."""
-        if self._floor.agent is Agent.SPEAKING:
-            return Mood.SPEAKING
-        if self._floor.user is not User.SILENT:
-            return Mood.LISTENING
-        return Mood.THINKING if self._floor.agent is Agent.PREPARING else Mood.IDLE
+        return self._floor.mood
 
     # ── events ─────────────────────────────────────────────────────────────────────────────────
 
@@ -126,8 +120,8 @@ class Dialogue:
 
     def pressed(self, pressed: bool) -> None:
         """The talk key went down or up."""
-        ear = self._stages.ear
-        for hearing in ear.press(self._clock.now()) if pressed else ear.release(self._clock.now()):
+        ear, now = self._stages.ear, self._clock.now()
+        for hearing in ear.press(now) if pressed else ear.release(now):
             self.heard(hearing)
 
     def interrupted(self) -> None:
@@ -166,25 +160,18 @@ class Dialogue:
 
     def _warm(self) -> None:
         """Use the time while nobody waits for the engine."""
-        self._stop_warming()
         if self._stages.conduct.warm:
-            self._warming = self._asides.begin(self._composer.warm())
-
-    def _stop_warming(self) -> None:
-        if self._warming is not None:
-            self._warming.cancel()
+            self._asides.begin_idle(self._composer.warm())
 
     async def _greet(self) -> None:
         # Who came with something to say says it first.
         await self._clock.sleep_until(self._clock.now() + _GREETING_DELAY)
         greeting = self._stages.lines.greeting
-        busy = self._floor.agent is not Agent.IDLE or self._floor.user is not User.SILENT
-        if greeting is None or busy:
+        if greeting is None or self._floor.agent is not Agent.IDLE or self._floor.user is not User.SILENT:
             return
         self._do(self._floor.announced(interruptible=self._interruptible(Saying.GREETING)))
-        answer = self._composer.new_answer(
-            self._floor.revision, TurnInput.TEXT, self._clock.now(), is_turn=False
-        )
+        revision, now = self._floor.revision, self._clock.now()
+        answer = self._composer.new_answer(revision, TurnInput.TEXT, now, is_turn=False)
         saying = self._scope.create_task(self._say(answer, greeting))
         self._answers[answer.revision] = (answer, saying)
         self.delivery.begin(answer)
@@ -228,19 +215,17 @@ class Dialogue:
                     self._drop(*self._answers.pop(self.delivery.withdraw().revision))
         busy = self._floor.replying or self._floor.user is not User.SILENT
         self._stages.headroom.note(self._session_id, busy=busy)
-        self._announcer.state(user=self._floor.user, agent=self._floor.agent, mood=self.mood())
+        self._announcer.state(user=self._floor.user, agent=self._floor.agent, mood=self._floor.mood)
 
     def _begin(self, begin: floor.Begin) -> None:
-        self._stop_warming()
+        self._asides.stop_idle()
         utterance, self._utterance = self._utterance, None
-        revision = self._floor.revision
+        revision, now = self._floor.revision, self._clock.now()
         if utterance is None:
-            now = self._clock.now()
             answer = self._composer.new_answer(revision, TurnInput.TEXT, now, self._typed)
-            answer.trace.speech_end = now
         else:
             answer = self._composer.new_answer(revision, TurnInput.VOICE, utterance.started_at)
-            answer.trace.speech_end = utterance.ended_at
+        answer.trace.speech_end = now if utterance is None else utterance.ended_at
         if begin.answer:
             answer.wanted.set()
         task = self._scope.create_task(self._answer(revision, utterance))
@@ -251,9 +236,8 @@ class Dialogue:
 
     def _commit(self, revision: int) -> None:
         answer, _ = self._answers[revision]
-        trace = answer.trace
-        assert trace.speech_end is not None
-        trace.spans.append(Span(Stage.ENDPOINTING, trace.speech_end, self._clock.now(), revision))
+        trace, now = answer.trace, self._clock.now()
+        trace.spans.append(Span(Stage.ENDPOINTING, trace.speech_end or now, now, revision))
         self._speculation.settle(trace)
         self._listening.turn_over()
         if trace.user_text:

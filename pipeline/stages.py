@@ -54,7 +54,7 @@ class Conduct:
     patience: PatienceSettings = field(default_factory=PatienceSettings)
     speculate: bool = True
     """Prepare the reply before it is certain that the user is done."""
-    drafts_a_turn: int = 4
+    drafts_a_turn: int = 6
     """Replies begun for one turn before the next waits until the turn is over."""
     warm: bool = True
     """Have the engine read ahead between turns and while the user speaks."""

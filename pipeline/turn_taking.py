@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from pipeline.errors import IllegalTransitionError
+from pipeline.events import Mood
 
 
 class User(StrEnum):
@@ -134,6 +135,15 @@ class TurnTaking:
     def replying(self) -> bool:
         """A committed reply is not over yet."""
         return self._replying
+
+    @property
+    def mood(self) -> Mood:
+        """What the agent visibly does now."""
+        if self.agent is Agent.SPEAKING:
+            return Mood.SPEAKING
+        if self.user is not User.SILENT:
+            return Mood.LISTENING
+        return Mood.THINKING if self.agent is Agent.PREPARING else Mood.IDLE
 
     # ── the user ───────────────────────────────────────────────────────────────────────────────
 

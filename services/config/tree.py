@@ -163,12 +163,12 @@ class Patience(Section):
 class Speculation(Section):
     enabled: bool = True
     partials_ms: Milliseconds = 250
-    drafts_per_turn: Annotated[int, Field(ge=1, le=100)] = 4
+    drafts_per_turn: Annotated[int, Field(ge=1, le=100)] = 6
 
 
 class TurnTaking(Section):
     vad: Vad = Vad()
-    pause_ms: Milliseconds = 64
+    pause_ms: Milliseconds = 32
     patience: Patience = Patience()
     smart_turn: bool = True
     speculation: Speculation = Speculation()

@@ -26,9 +26,6 @@ from pipeline.events import (
 _TAIL_SECONDS = 0.1
 """Silence kept after the last voiced moment: Whisper drops final consonants without any."""
 
-_PATIENT = 2.5
-"""Speech without a dip is told of this much more rarely."""
-
 _INAUDIBLE = 1e-4
 """Power next to the loudest of an utterance, −40 dB, that is no speech however sure the VAD still is: its
 memory holds on for about 45 ms after the last sound, with this for about 20 (120 utterances)."""
@@ -196,18 +193,10 @@ class Ear:
                 # An utterance cut by the length limit never paused; its text is still to be had.
                 paused = end > self._endpointing.speech_ended + WINDOW_SECONDS / 2
                 return [SpeechEnd(at=end)] if paused else [self._pause(end), SpeechEnd(at=end)]
-            case None if self._due(end):
+            case None if self._endpointing.speaking and self._progress and end - self._told >= self._progress:
                 self._told = end
                 return [SpeechProgress(at=end, utterance=self._heard_until(end))]
         return []
-
-    def _due(self, end: float) -> bool:
-        """Whether to tell of speech that goes on. The moment for it is where the voice dips: that may be
-        the end, and then it is transcribed already when the pause is certain."""
-        if not self._progress or not self._endpointing.speaking:
-            return False
-        dips = end > self._endpointing.speech_ended
-        return end - self._told >= (self._progress if dips else _PATIENT * self._progress)
 
     def _begin(self, at: float) -> None:
         self._told = self._newest

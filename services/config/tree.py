@@ -162,7 +162,7 @@ class Patience(Section):
 
 class Speculation(Section):
     enabled: bool = True
-    partials_ms: Milliseconds = 250
+    partials_ms: Milliseconds = 600
     drafts_per_turn: Annotated[int, Field(ge=1, le=100)] = 6
 
 

@@ -30,7 +30,7 @@ class ClauseLimits:
 # word of the first clause makes the listener wait 50 ms longer, and what is queued pays for a next
 # clause of several times its length. "Sure!" lasts 0.8 s with its pause, enough for 14 words.
 GROWING_LIMITS = (
-    ClauseLimits(sentence=1, clause=2, longest=4),
+    ClauseLimits(sentence=1, clause=1, longest=4),
     ClauseLimits(sentence=1, clause=5, longest=12),
     ClauseLimits(sentence=2, clause=8, longest=26),
 )
@@ -48,6 +48,9 @@ class _Break(IntEnum):
     CLAUSE = 1
     SENTENCE = 2
 
+
+_GRACE = 2
+"""Words by which a clause may grow past its longest, so as not to end in "of the"."""
 
 _TOKEN = re.compile(r"(\S+)(\s+)")
 _OPENERS = "\"'“‘([{*_«¿¡"
@@ -130,7 +133,7 @@ class ClauseCutter:
         if needed is not None and words >= needed:
             return [self._cut(len(self._tokens))]
         if words >= limits.longest or len(" ".join(self._tokens)) > MAX_CHARACTERS:
-            at = best_cut(self._tokens, self._language)
+            at = best_cut(self._tokens, self._language, forced=words >= limits.longest + _GRACE)
             if at is not None:
                 return [self._cut(at)]
         return []
@@ -196,11 +199,11 @@ def _closing_break(language: Language, following: str) -> _Break:
     return _Break.SENTENCE if starts or not following else _Break.NONE
 
 
-def best_cut(tokens: Sequence[str], language: Language) -> int | None:
+def best_cut(tokens: Sequence[str], language: Language, *, forced: bool = True) -> int | None:
     """How many tokens to keep when there is no punctuation to cut at; None when there is no place.
 
-    In the second half, rather before a word that begins a phrase, never after one that leans on the
-    next, as late as possible.
+    In the second half, rather before a word that begins a phrase, as late as possible, and after one that
+    leans on the next only when `forced`.
     """
     best: tuple[int, int] | None = None
     for at in range(max(1, len(tokens) // 2), len(tokens)):
@@ -211,4 +214,6 @@ def best_cut(tokens: Sequence[str], language: Language) -> int | None:
         score = 2 * (after in language.joining) - 3 * leans + (not before[-1].isalnum())
         if best is None or (score, at) >= best:
             best = (score, at)
-    return best[1] if best else None
+    if best is None or (best[0] < 0 and not forced):
+        return None
+    return best[1]

@@ -29,6 +29,9 @@ offer_loopback()
 
 
 class DeafEar(SilentEar):
+    def reconnected(self) -> None:
+        pass
+
     def hear(self, pcm: Any, at: float) -> list[Any]:
         self.samples = getattr(self, "samples", 0) + len(pcm)
         return []

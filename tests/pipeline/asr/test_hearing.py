@@ -161,7 +161,7 @@ def test_what_is_kept_of_an_utterance_is_bounded() -> None:
 def test_a_muted_microphone_ends_the_utterance() -> None:
     ear = Ear(VoiceActivity(load_model()), EndpointingSettings())
     hear(np.concatenate((silence(0.5), spoken("What is the capital of France?")[:38_400])), ear)
-    assert [type(hearing) for hearing in ear.mute(5.0)] == [SpeechPause, SpeechEnd]
+    assert [type(hearing) for hearing in ear.mute(5.0)][-2:] == [SpeechPause, SpeechEnd]
 
 
 def test_a_pressed_key_is_speech_whatever_is_heard_and_its_release_the_end() -> None:

@@ -20,7 +20,7 @@ CLEARLY_NOT = Evidence(words=0.001, punctuated=False, count=4)
         (Evidence(punctuated=True, count=6, sound=0.999), SETTINGS.shortest),
         (Evidence(punctuated=True, count=6, sound=0.5), SETTINGS.unsure),
         (Evidence(punctuated=False, count=3, sound=0.5), SETTINGS.longest),
-        (Evidence(sound=0.999), SETTINGS.unsure),
+        (Evidence(sound=0.999), SETTINGS.shortest),
         (Evidence(sound=0.01), SETTINGS.longest),
     ],
 )

@@ -71,7 +71,8 @@ def test_sentences_end_with_their_quotes_and_brackets(text: str, expected: list[
 
 def test_the_first_clause_ends_early_and_later_ones_late() -> None:
     assert cut("Sure, I can help with that, and with more. It is easy, quick, and free of charge.") == [
-        "Sure, I can help with that,",
+        "Sure,",
+        "I can help with that,",
         "and with more.",
         "It is easy, quick, and free of charge.",
     ]

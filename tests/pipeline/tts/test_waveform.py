@@ -28,12 +28,12 @@ def test_sound_is_found_between_silences() -> None:
     assert audible_span(np.zeros(50, np.float32), RATE) == (0, 50)
 
 
-def test_leading_silence_is_cut_to_twenty_milliseconds() -> None:
+def test_leading_silence_is_cut_to_a_few_milliseconds() -> None:
     assert lead(quiet_loud_quiet(0.4, 0.2, 0.3), RATE) == 400 - int(LEAD * RATE)
 
 
 def test_a_short_lead_stays() -> None:
-    assert lead(quiet_loud_quiet(0.01, 0.2, 0.3), RATE) == 0
+    assert lead(quiet_loud_quiet(0.005, 0.2, 0.3), RATE) == 0
 
 
 def test_a_pause_is_lengthened_but_a_natural_one_is_kept() -> None:

@@ -34,6 +34,8 @@ class AnswerListener(Protocol):
 
     def answer_text(self, delta: str) -> None: ...
 
+    def answer_clause(self, text: str, at: float) -> None: ...
+
     def answer_chunk(self, chunk: SpeechChunk, at: float) -> None: ...
 
     def answer_composed(self) -> None: ...
@@ -61,6 +63,7 @@ class Answer:
         self._cutter = cutter
         self._listener: AnswerListener | None = None
         self._deltas: list[str] = []
+        self._clauses: list[tuple[str, float]] = []
         self._chunks: list[tuple[SpeechChunk, float]] = []
         self._begun = False
         self._first_clause = True
@@ -99,6 +102,8 @@ class Answer:
         self.trace.committed_revision = self.revision
         for delta in self._deltas:
             listener.answer_text(delta)
+        for text, at in self._clauses:
+            listener.answer_clause(text, at)
         for chunk, at in self._chunks:
             listener.answer_chunk(chunk, at)
         if self._composed:
@@ -140,12 +145,12 @@ class Answer:
     async def fill(self, line: SpeechChunk) -> None:
         """Say a line of our own before the reply itself, while there is nothing of it."""
         if self.silent and not self._abandoned:
-            await self._add(line, own=False)
+            await self._add(line, line.text, own=False)
 
     async def say(self, line: SpeechChunk | None) -> None:
         """Close with a line of our own, an apology or a greeting; what was voiced before is still heard."""
         if line is not None:
-            await self._add(line, own=False)
+            await self._add(line, line.text, own=False)
         self._complete()
 
     def _complete(self) -> None:
@@ -178,18 +183,25 @@ class Answer:
             await self.committed.wait()
 
     async def _speak(self, synthesizer: Synthesizer, clauses: asyncio.Queue[str | None]) -> None:
-        while (clause := await clauses.get()) is not None:
+        while (text := await clauses.get()) is not None:
+            clause: str | None = text
             started = self._clock.now()
-            async with aclosing(synthesizer.stream(clause)) as pieces:
+            async with aclosing(synthesizer.stream(text)) as pieces:
                 async for piece in pieces:
                     if not self._chunks:
                         self._span(Stage.TTS, started)
-                    await self._add(piece, own=True)
+                    await self._add(piece, clause, own=True)
+                    clause = None
 
-    async def _add(self, chunk: SpeechChunk, *, own: bool) -> None:
+    async def _add(self, chunk: SpeechChunk, clause: str | None, *, own: bool) -> None:
+        """Queue a chunk; `clause` is the text that begins with it, None when that began before."""
         at = await self.reply.add(chunk, own=own)
         if at is None:
             return
+        if clause is not None:
+            self._clauses.append((clause, at))
+            if self._listener is not None:
+                self._listener.answer_clause(clause, at)
         self._chunks.append((chunk, at))
         self._voiced.set()
         if self._listener is not None:

@@ -132,9 +132,11 @@ class Delivery:
     def answer_text(self, delta: str) -> None:
         self._announcer.text(delta)
 
+    def answer_clause(self, text: str, at: float) -> None:
+        self._announcer.segment(text, at)
+
     def answer_chunk(self, chunk: SpeechChunk, at: float) -> None:
         self._stages.performer.cue(chunk, at)
-        self._announcer.segment(chunk.text, at)
 
     def answer_composed(self) -> None:
         self._announcer.composed()

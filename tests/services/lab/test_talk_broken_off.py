@@ -45,7 +45,7 @@ def left_behind(out: Path) -> list[dict[str, Any]]:
 
 async def test_a_call_that_ends_in_mid_question(server: FakeServer, tmp_path: Path) -> None:
     task, session = await talking(server, question(tmp_path, 30), tmp_path / "out")
-    session.mood("idle")
+    session.state(mood="idle")
     await session.close()
     async with asyncio.timeout(20):
         with pytest.raises(CallError, match="mid-question"):
@@ -79,7 +79,7 @@ async def test_a_failed_turn_is_told_with_its_reason(
         return await wait_for_the_answer(*arguments)
 
     monkeypatch.setattr(talk, "_until_answered", failing)
-    session.mood("idle")
+    session.state(mood="idle")
     async with asyncio.timeout(20):
         assert await task == 1
     words = " ".join(capsys.readouterr().err.split())

@@ -228,15 +228,14 @@ class Dialogue:
         answer.trace.speech_end = now if utterance is None else utterance.ended_at
         if begin.answer:
             answer.wanted.set()
-        task = self._scope.create_task(self._answer(revision, utterance))
-        self._answers[revision] = (answer, task)
+        self._answers[revision] = answer, self._scope.create_task(self._answer(revision, utterance))
 
     def _interruptible(self, saying: Saying) -> bool:
         return saying not in self._stages.conduct.uninterruptible
 
     def _commit(self, revision: int) -> None:
-        answer, _ = self._answers[revision]
-        trace, now = answer.trace, self._clock.now()
+        answer, now = self._answers[revision][0], self._clock.now()
+        trace = answer.trace
         trace.spans.append(Span(Stage.ENDPOINTING, trace.speech_end or now, now, revision))
         self._speculation.settle(trace)
         self._listening.turn_over()
@@ -292,7 +291,8 @@ class Dialogue:
             raise
         if not asks:
             self._do(self._floor.transcribed(revision, asks=False))
-            self._listening.end_pause_after(0.0)
+            if self._floor.replying:  # nobody is kept waiting for the rest of a reply; else more may come
+                self._listening.end_pause_after(0.0)
             return None
         answer.trace.user_text = transcript.text
         self._listening.show(transcript.text)

@@ -279,6 +279,18 @@ async def test_a_noise_is_not_asked_about() -> None:
         assert call.dialogue.mood() == "idle"
 
 
+async def test_words_that_could_not_be_made_out_yet_do_not_end_the_turn() -> None:
+    async with calling() as call:
+        call.models.hears = ["", "Ask what you can do."]
+        call.speak(end=False)
+        await call.play(0.3)
+        assert call.ear.patience == [], "the user may be going on"
+        assert call.ear.closed == 0
+        call.speak()
+        await call.play(4)
+        assert [turn.user_text for turn in call.turns] == ["Ask what you can do."]
+
+
 async def test_a_filler_breaks_a_long_silence_and_is_not_the_first_audio() -> None:
     async with calling(Conduct(filler_after=0.5), filler=speech("Let me think.")) as call:
         call.models.says = ["Well."]

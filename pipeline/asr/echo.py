@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipeline.asr.adaptive_filter import BLOCK, AdaptiveFilter
+from pipeline.asr.isolation import Isolation
 from pipeline.asr.near_end import NearEndDetector
 from pipeline.events import WIRE_RATE, Pcm, Samples
 
@@ -35,6 +36,8 @@ _IDLE = round(1.4 * WIRE_RATE / BLOCK)
 _SMOOTHING = 0.9
 _WORSE = 1.05
 """Times the microphone's power that the rest has when the echo path is no longer the one that was learnt."""
+_DOUBTFUL = 0.5
+"""Share of the microphone's power explained by the reply, from which on it is not isolated."""
 _LEAST = 3e-6
 """Power, -55 dB of full scale: what is fainter tells nothing."""
 
@@ -48,6 +51,7 @@ class EchoCanceller:
     def __init__(self) -> None:
         self._filter = AdaptiveFilter()
         self._detector = NearEndDetector()
+        self._isolation = Isolation()
         self._played: deque[Pcm] = deque([_SILENCE] * _CUSHION, maxlen=_MOST)
         self._fewest = _CUSHION
         self._watched = 0
@@ -101,7 +105,10 @@ class EchoCanceller:
         microphone = _samples(pcm)
         rest, echo = self._filter.step(microphone, _samples(played))
         self._weigh(microphone, rest, echo)
-        speaks = self._detector.speaks(rest, echo, audible=audible)
+        self._isolation.observe(_samples(played), microphone)
+        if self.echo_share > _DOUBTFUL:
+            self._isolation.doubt()
+        speaks = self._detector.speaks(rest, echo, audible=audible) or self._isolation.proven
         # While it learns, the filter can add more than it takes away.
         better = rest if _power(rest) < _power(microphone) else microphone
         residual = np.clip(better * 32768, -32768, 32767).astype(np.int16)

@@ -225,7 +225,8 @@ async def test_fifty_calls_leave_nothing_behind() -> None:
             memory.append(psutil.Process().memory_info().rss / 1e6)
         after = census()
     assert after == before
-    slope = np.polyfit(np.arange(len(memory)), memory, 1)[0]
+    # Theil and Sen's: a leak grows in every cycle, an arena of onnxruntime's by one step now and then.
+    slope = np.median([(b - a) / (j - i) for i, a in enumerate(memory) for j, b in enumerate(memory) if j > i])
     assert slope < 0.2, f"{slope:.2f} MB a cycle: {memory}"
 
 

@@ -226,7 +226,9 @@ async def test_fifty_calls_leave_nothing_behind() -> None:
         after = census()
     assert after == before
     # Theil and Sen's: a leak grows in every cycle, an arena of onnxruntime's by one step now and then.
-    slope = np.median([(b - a) / (j - i) for i, a in enumerate(memory) for j, b in enumerate(memory) if j > i])
+    slope = np.median(
+        [(b - a) / (j - i) for i, a in enumerate(memory) for j, b in enumerate(memory) if j > i]
+    )
     assert slope < 0.2, f"{slope:.2f} MB a cycle: {memory}"
 
 

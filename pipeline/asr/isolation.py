@@ -1,8 +1,9 @@
 """Is it certain that the loudspeaker does not reach the microphone?
 
-Headphones, or a canceller in the client that works, leave nothing to mute, and muting costs a user who
-speaks over a reply some 200 ms. The proof: the microphone is silent although the reply has been going on
-long enough for an echo to be there.
+Headphones, or a canceller in the client that works, leave nothing to mute, and muting makes a user who
+speaks over a reply heard later (barge-in stops of 161 to 785 ms in 5 trials with it, of 183 to 329 in 4
+without). The proof: the microphone is silent although the reply has been going on long enough for an
+echo to be there.
 """
 
 from pipeline.events import Samples

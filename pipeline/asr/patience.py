@@ -46,10 +46,11 @@ class PatienceSettings:
 
 _COMPLETE = 1.5
 _DOUBTFUL = -0.25
-"""Log-odds. Of finished utterances 71 % score above the first and 92 % above the second."""
+"""Log-odds. By words alone, on the pauses that the weights were fitted on, 76 and 94 % of those at the end
+score above these, and 3 and 11 % of those inside."""
 
 _USUAL_SOUND = 0.3
-"""What a sound that was not judged counts: the mean."""
+"""What a sound that was not judged counts: about the mean of those pauses, 0.24."""
 
 _MOST_ADDED = 0.15
 """Seconds that a user's own habit can add to `shortest`."""

@@ -59,6 +59,8 @@ class Answer:
         """What composes it, when it was begun before there was a revision for it."""
         self.failure: StageError | None = None
         """Why that did not succeed."""
+        self.answers_all = False
+        """That the user would say no more was found out before they fell silent."""
         self._clock = clock
         self._cutter = cutter
         self._listener: AnswerListener | None = None
@@ -94,6 +96,8 @@ class Answer:
         self.revision = other.revision
         ours.started_at, ours.speech_end = theirs.started_at, theirs.speech_end
         ours.user_text = theirs.user_text
+        if other.wanted.is_set():
+            self.wanted.set()
         ours.spans[:] = [replace(span, revision=self.revision) for span in ours.spans] + theirs.spans
 
     def commit(self, listener: AnswerListener) -> None:
@@ -121,7 +125,6 @@ class Answer:
 
     async def compose(self, prompt: Prompt, model: LanguageModel, synthesizer: Synthesizer) -> None:
         """Think and speak at once: a clause is voiced while the next is written. Raises StageError."""
-        self.trace.prompt = prompt
         self._begun = True
         failure: StageError | None = None
         clauses: asyncio.Queue[str | None] = asyncio.Queue(_CLAUSES_AHEAD)

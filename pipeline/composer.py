@@ -35,10 +35,11 @@ class Composer:
         return Answer(revision, trace, self._clock, cutter, is_turn=is_turn)
 
     async def write_prompt(self, answer: Answer) -> Prompt:
-        """For the user's words in the answer's trace. Raises LanguageModelError."""
+        """For the user's words in the answer's trace, where it is kept. Raises LanguageModelError."""
         started = self._clock.now()
         prompt = await self._stages.prompts.write(self._history(), answer.trace.user_text)
         answer.trace.spans.append(Span(Stage.ROUTE, started, self._clock.now(), answer.revision))
+        answer.trace.prompt = prompt
         return prompt
 
     async def compose(self, answer: Answer, prompt: Prompt) -> None:

@@ -101,12 +101,14 @@ class Dialogue:
                 return
             case SpeechOnset(at=at):
                 self._listening.went_on(at)
+                self._speculation.went_on()
                 self._do(self._floor.speech_started())
             case SpeechProgress(utterance=utterance):
                 self._asides.begin(self._speculation.glimpse(utterance))
             case SpeechPause(utterance=utterance):
                 self._utterance = utterance
                 self._listening.paused(utterance)
+                self._speculation.paused(utterance)
                 self._do(self._floor.speech_paused())
             case SpeechEnd():
                 self._do(self._floor.speech_ended())
@@ -303,26 +305,19 @@ class Dialogue:
     async def _consider(self, revision: int, transcript: Transcript, utterance: Utterance) -> None:
         """Compose the reply, and find out meanwhile whether this was all."""
         answer, _ = self._answers[revision]
-        if answer.composing is not None:
-            self._listening.presume_complete()
-            await answer.composing
-            if answer.failure is not None:
-                raise answer.failure
-            return
         await answer.wanted.wait()
-        prompt = await self._composer.write_prompt(answer)
-        ahead = answer.committed.is_set() or self._speculation.may_begin
-        self._asides.begin(self._judge(answer, prompt, transcript, utterance, ahead=ahead))
-        if not ahead:
-            await answer.committed.wait()
-        self._speculation.begun()
-        await self._composer.compose(answer, prompt)
+        prompt = answer.trace.prompt or await self._composer.write_prompt(answer)
+        if answer.answers_all:
+            self._listening.presume_complete()
+        else:
+            self._asides.begin(self._judge(answer, prompt, transcript, utterance))
+        await self._speculation.compose(answer, prompt)
 
     async def _judge(
-        self, answer: Answer, prompt: Prompt, transcript: Transcript, utterance: Utterance, *, ahead: bool
+        self, answer: Answer, prompt: Prompt, transcript: Transcript, utterance: Utterance
     ) -> None:
         """Whether this was all; asked when the engine has begun on the reply, so as not to delay it."""
-        if ahead:
+        if answer.begun:
             await answer.writing.wait()
         await self._listening.judge(prompt, transcript, utterance)
 

@@ -8,12 +8,17 @@ from pipeline.answer import Answer
 from pipeline.asr.partials import equivalent
 from pipeline.composer import Composer
 from pipeline.errors import StageError
-from pipeline.events import Prompt, Span, TurnInput, TurnTrace, Utterance
+from pipeline.events import Prompt, Span, Transcript, TurnInput, TurnTrace, Utterance
 from pipeline.listening import Listening
 from pipeline.stages import Stages
 from pipeline.turn_taking import TurnTaking, User
 
 _log = logging.getLogger(__name__)
+
+_NEARLY_ALL = 0.16
+"""Seconds. What was heard up to this long before a pause is answered as if it were all until that is known:
+a last word's sound fades before it ends. Of 44 synthetic sentences 0.1 s before their end gave 66 % the same
+transcript, 0.16 s 45 %; of 5 human ones all."""
 
 
 @dataclass(slots=True)
@@ -44,6 +49,12 @@ class Speculation:
         self._floor = turn_taking
         self._scope = scope
         self._draft: Answer | None = None
+        self._draft_until = 0.0
+        """When the speech ended that it answers."""
+        self._paused_at: float | None = None
+        """When the user's speech ended, while they pause."""
+        self._taken = False
+        """What is to be answered in this pause is known."""
         self._waste = _Waste()
 
     @property
@@ -52,45 +63,72 @@ class Speculation:
         conduct = self._stages.conduct
         return conduct.speculate and self._waste.begun < conduct.drafts_a_turn
 
-    def begun(self) -> None:
-        """An answer was begun before its turn was over."""
-        self._waste.begun += 1
-
     async def glimpse(self, utterance: Utterance) -> None:
-        """Read along while the user speaks; where that seems to be all, begin on the reply."""
+        """Read along while the user speaks, and begin on the reply where that seems to be all."""
         if not self._stages.headroom.free:
             return
         try:
             transcript = await self._listening.glimpse(utterance)
-            if transcript is None or not transcript.text or not self._speaking:
+            if transcript is None or not transcript.text or self._floor.user is User.SILENT:
                 return
             self._listening.show(transcript.text)
             if not self.may_begin or self._floor.replying or self._drafted(transcript.text):
                 return
             self.drop_draft()  # also because the engine cannot read beside it
-            draft = self._composer.new_answer(
+            answer = self._composer.new_answer(
                 self._floor.revision, TurnInput.VOICE, utterance.started_at, transcript.text
             )
-            prompt = await self._composer.write_prompt(draft)
-            complete = await self._listening.likely_complete(prompt, transcript)
+            prompt = await self._composer.write_prompt(answer)
         except StageError as error:
             _log.info("a glimpse failed: %s", error)
             return
-        if complete and self._speaking and self.may_begin:
+        if self._taken or self._draft is not None or self._floor.user is User.SILENT:
+            return
+        self._draft, self._draft_until = answer, utterance.ended_at
+        self._want()
+        answer.composing = self._scope.create_task(self._prepare(answer, prompt, transcript))
+
+    def paused(self, utterance: Utterance) -> None:
+        """The user fell silent; what was heard of the utterance so far may be all of it."""
+        self._paused_at = utterance.ended_at
+        self._want()
+
+    def went_on(self) -> None:
+        """The user spoke; a draft that took a pause for the end is of no use."""
+        self._paused_at, self._taken = None, False
+        if self._draft is not None and not self._draft.answers_all:
             self.drop_draft()
-            self.begun()
-            draft.composing = self._scope.create_task(self._compose(draft, prompt))
-            self._draft = draft
 
-    @property
-    def _speaking(self) -> bool:
-        return self._floor.user is User.SPEAKING
+    def _want(self) -> None:
+        """Where a pause came right after what the draft answers, that was probably all."""
+        if self._draft is not None and self._paused_at is not None:
+            if self._paused_at - self._draft_until <= _NEARLY_ALL:
+                self._draft.wanted.set()
 
-    async def _compose(self, draft: Answer, prompt: Prompt) -> None:
+    async def _prepare(self, draft: Answer, prompt: Prompt, transcript: Transcript) -> None:
         try:
-            await self._composer.compose(draft, prompt)
+            if not draft.wanted.is_set() and await self._listening.likely_complete(prompt, transcript):
+                draft.answers_all = True
+                draft.wanted.set()
+            await draft.wanted.wait()
+            await self._compose(draft, prompt)
         except StageError as error:
             draft.failure = error  # the turn's only if this becomes one
+
+    async def compose(self, answer: Answer, prompt: Prompt) -> None:
+        """Make the answer, or wait for what was begun on it before. Raises StageError."""
+        if answer.composing is None:
+            await self._compose(answer, prompt)
+        else:
+            await answer.composing
+        if answer.failure is not None:
+            raise answer.failure
+
+    async def _compose(self, answer: Answer, prompt: Prompt) -> None:
+        if not answer.committed.is_set() and not self.may_begin:
+            await answer.committed.wait()
+        self._waste.begun += 1
+        await self._composer.compose(answer, prompt)
 
     def _drafted(self, text: str) -> bool:
         """Whether there is a draft for these words."""
@@ -100,7 +138,7 @@ class Speculation:
         """The draft for the same words in the answer's place; a draft for other words is dropped."""
         if not self._drafted(answer.trace.user_text):
             self.drop_draft()
-        draft, self._draft = self._draft, None
+        draft, self._draft, self._taken = self._draft, None, True
         if draft is None:
             return answer
         draft.take_over(answer)

@@ -7,6 +7,7 @@ import soxr
 
 from pipeline.asr.echo import EchoCanceller
 from pipeline.asr.endpointing import Endpointing, EndpointingSettings, Mark
+from pipeline.asr.lulls import Lulls
 from pipeline.asr.voice_activity import WINDOW, WINDOW_SECONDS, VoiceActivity
 from pipeline.events import (
     HEARING_RATE,
@@ -29,6 +30,9 @@ _TAIL_SECONDS = 0.1
 _INAUDIBLE = 1e-4
 """Power next to the loudest of an utterance, −40 dB, that is no speech however sure the VAD still is: its
 memory holds on for about 45 ms after the last sound, with this for about 20 (120 utterances)."""
+
+_BETWEEN_LULLS = 0.16
+"""Seconds between two tellings of the utterance so far, at least: reading it takes most of that."""
 
 _LATE = 0.5
 """Seconds by which sound may come late without its time line being begun anew."""
@@ -58,7 +62,8 @@ class Ear:
         progress: float | None = None,
         echo: EchoCanceller | None = None,
     ) -> None:
-        """`progress`: seconds of speech after which the utterance so far is told of, again and again."""
+        """`progress`: seconds of speech after which the utterance so far is told of, again and again, and
+        in each lull; None: never."""
         self._activity = activity
         self._settings = settings
         self._progress = progress
@@ -80,6 +85,8 @@ class Ear:
         self._started = 0.0
         self._newest = 0.0
         self._told = 0.0
+        self._lulls = Lulls()
+        self._lull = False
 
     def played(self, pcm: Pcm) -> None:
         """What goes out to the user, every frame of it: part of it comes back through the microphone."""
@@ -171,6 +178,7 @@ class Ear:
         if not self._endpointing.speaking:
             self._loudest = power if probability >= self._settings.threshold else 0.0
         self._loudest = max(self._loudest, power)
+        self._lull = self._lulls.observe(power, self._loudest)
         return probability if power > _INAUDIBLE * self._loudest else 0.0
 
     def _window(self, gated: Samples, read: Samples, end: float) -> list[Hearing]:
@@ -193,10 +201,16 @@ class Ear:
                 # An utterance cut by the length limit never paused; its text is still to be had.
                 paused = end > self._endpointing.speech_ended + WINDOW_SECONDS / 2
                 return [SpeechEnd(at=end)] if paused else [self._pause(end), SpeechEnd(at=end)]
-            case None if self._endpointing.speaking and self._progress and end - self._told >= self._progress:
+            case None if self._endpointing.speaking and self._tells(end):
                 self._told = end
                 return [SpeechProgress(at=end, utterance=self._heard_until(end))]
         return []
+
+    def _tells(self, now: float) -> bool:
+        """Whether it is time to tell what was said so far."""
+        if self._progress is None:
+            return False
+        return now - self._told >= (_BETWEEN_LULLS if self._lull else self._progress)
 
     def _begin(self, at: float) -> None:
         self._told = self._newest

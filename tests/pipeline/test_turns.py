@@ -207,6 +207,55 @@ async def test_nothing_is_begun_on_words_that_do_not_seem_to_be_all() -> None:
         assert call.models.prompts == []
 
 
+async def test_what_was_heard_right_before_a_pause_is_answered_before_all_of_it_is_transcribed() -> None:
+    async with calling() as call:
+        call.models.hears = ["I would like", "I would like"]
+        call.models.complete = 0.01
+        call.dialogue.heard(SpeechOnset(call.clock.now()))
+        glimpse(call)
+        await call.play(0.12)
+        assert call.models.prompts == [], "it does not seem to be all"
+        call.pause()
+        await call.play(0.02)
+        assert len(call.models.prompts) == 1
+        await call.play(0.2)
+        assert call.ear.patience == [1.0], "how long to wait is judged all the same"
+        call.dialogue.heard(SpeechEnd(call.clock.now()))
+        await call.play(4)
+        (turn,) = call.turns
+        assert len(call.models.prompts) == 1, "it was not made twice"
+        assert (turn.user_text, turn.cancels, turn.failed) == ("I would like", 0, None)
+
+
+async def test_what_was_heard_long_before_a_pause_is_not() -> None:
+    async with calling() as call:
+        call.models.hears = ["I would like", "I would like some tea"]
+        call.models.complete = 0.01
+        call.dialogue.heard(SpeechOnset(call.clock.now()))
+        glimpse(call)
+        await call.play(0.2)
+        call.pause()
+        await call.play(0.06)
+        assert call.models.prompts == []
+
+
+async def test_whoever_goes_on_after_such_a_pause_is_not_answered() -> None:
+    async with calling() as call:
+        call.models.hears = ["I would like", "I would like some tea."]
+        call.models.complete = 0.01
+        call.dialogue.heard(SpeechOnset(call.clock.now()))
+        glimpse(call)
+        await call.play(0.12)
+        call.pause()
+        await call.play(0.04)
+        call.speak()
+        await call.play(4)
+        (turn,) = call.turns
+        assert turn.user_text == "I would like some tea."
+        assert turn.cancels == 1
+        assert call.models.streams_closed == 2
+
+
 async def test_without_speculation_the_model_is_asked_when_the_turn_is_over() -> None:
     async with calling(Conduct(speculate=False)) as call:
         call.models.hears = ["Hello there."] * 2

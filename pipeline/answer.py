@@ -70,8 +70,8 @@ class Answer:
         self._begun = False
         self._first_clause = True
         self._voiced = asyncio.Event()
-        self.writing = asyncio.Event()
-        """The engine has begun on the reply, or never will."""
+        self.opened = asyncio.Event()
+        """Its first clause is written, or never will be."""
         self._composed = False
         self._abandoned = False
 
@@ -135,7 +135,7 @@ class Answer:
         except* StageError as failures:
             failure = _first(failures)
         finally:
-            self.writing.set()
+            self.opened.set()
         if self._abandoned:
             # A task group that fails while it is cancelled tells only of the failure (Python 3.11).
             raise asyncio.CancelledError
@@ -178,6 +178,7 @@ class Answer:
         await clauses.put(clause)
         if self._first_clause:
             self._first_clause = False
+            self.opened.set()
             if self.trace.first_token_at is not None:
                 self._span(Stage.FIRST_CLAUSE, self.trace.first_token_at)
             # More is not needed before this is heard, and it may never be; and while the engine rests,
@@ -217,7 +218,6 @@ class Answer:
             trace.reply_text += delta.text
             self._deltas.append(delta.text)
             if trace.first_token_at is None:
-                self.writing.set()
                 trace.first_token_at = delta.at
                 trace.spans.append(Span(Stage.PREFILL, started, delta.at, self.revision))
             if self._listener is not None:

@@ -316,9 +316,9 @@ class Dialogue:
     async def _judge(
         self, answer: Answer, prompt: Prompt, transcript: Transcript, utterance: Utterance
     ) -> None:
-        """Whether this was all; asked when the engine has begun on the reply, so as not to delay it."""
+        """Whether this was all; asked when the first clause is written, so as not to delay it."""
         if answer.begun:
-            await answer.writing.wait()
+            await answer.opened.wait()
         await self._listening.judge(prompt, transcript, utterance)
 
     async def _apologise(self, answer: Answer, error: StageError) -> None:

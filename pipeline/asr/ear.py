@@ -27,8 +27,8 @@ from pipeline.events import (
 _TAIL_SECONDS = 0.1
 """Silence kept after the last voiced moment: Whisper drops final consonants without any."""
 
-_INAUDIBLE = 1e-4
-"""Power next to the loudest of an utterance, −40 dB, that is no speech however sure the VAD still is: its
+_INAUDIBLE = 2.5e-4
+"""Power next to the loudest of an utterance, −36 dB, that is no speech however sure the VAD still is: its
 memory holds on for about 45 ms after the last sound, with this for about 20 (120 utterances)."""
 
 _BETWEEN_LULLS = 0.16

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from itertools import chain, repeat
 from typing import Any
 
 import httpx
@@ -73,8 +74,10 @@ class LlmClient:
         route = self._route()
         so_far, left = "", prompt.max_output_tokens
         total: Usage | None = None
+        sizes = route.dialect.bursts or (left,)
+        bursts = chain(sizes, repeat(sizes[-1]))
         while True:
-            most = left if route.dialect.bursts is None else min(left, route.dialect.bursts[bool(so_far)])
+            most = min(left, next(bursts))
             body = route.dialect.request(prompt, route, so_far=so_far, most=most)
             finish, usage = None, None
             async with aclosing(self._burst(route, body)) as events:

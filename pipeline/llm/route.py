@@ -74,8 +74,8 @@ class Dialect(Protocol):
     """False when the server closes a connection after streaming over it: then we say so first, so
     that the next request never meets a connection that is about to close."""
 
-    bursts: tuple[int, int] | None
-    """Most tokens to ask for at first, and then again and again; None: all at once."""
+    bursts: tuple[int, ...] | None
+    """Most tokens to ask for, one request after the other, the last size again and again; None: all at once."""
 
     def request(self, prompt: Prompt, route: "Route", *, so_far: str, most: int) -> dict[str, Any]:
         """The body that asks for `most` tokens, as a stream, of the reply that begins with `so_far`."""

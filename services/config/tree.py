@@ -144,7 +144,7 @@ class Vad(Section):
 
 class Patience(Section):
     shortest_ms: Milliseconds = 200
-    unsure_ms: Milliseconds = 650
+    unsure_ms: Milliseconds = 600
     longest_ms: Milliseconds = 1000
     without_evidence_ms: Milliseconds = 500
 

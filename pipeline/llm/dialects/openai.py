@@ -21,7 +21,7 @@ class OpenAi:
     name = "openai"
     path = "/v1/chat/completions"
     keeps_connection = True
-    bursts: tuple[int, int] | None = None
+    bursts: tuple[int, ...] | None = None
 
     def request(self, prompt: Prompt, route: Route, *, so_far: str, most: int) -> dict[str, Any]:
         sampling = route.sampling

@@ -59,8 +59,8 @@ class Answer:
         """What composes it, when it was begun before there was a revision for it."""
         self.failure: StageError | None = None
         """Why that did not succeed."""
-        self.answers_all = False
-        """That the user would say no more was found out before they fell silent."""
+        self.sentence_ends: float | None = None
+        """Probability that a sentence ends after the user's words, where they were read while they spoke."""
         self._clock = clock
         self._cutter = cutter
         self._listener: AnswerListener | None = None

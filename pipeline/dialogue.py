@@ -307,19 +307,21 @@ class Dialogue:
         answer, _ = self._answers[revision]
         await answer.wanted.wait()
         prompt = answer.trace.prompt or await self._composer.write_prompt(answer)
-        if answer.answers_all:
-            self._listening.presume_complete()
-        else:
-            self._asides.begin(self._judge(answer, prompt, transcript, utterance))
+        self._asides.begin(self._judge(answer, prompt, transcript, utterance))
         await self._speculation.compose(answer, prompt)
 
     async def _judge(
         self, answer: Answer, prompt: Prompt, transcript: Transcript, utterance: Utterance
     ) -> None:
-        """Whether this was all; asked when the first clause is written, so as not to delay it."""
+        """Whether this was all; found out when the first clause is written, so as not to delay it."""
+        if (words := answer.sentence_ends) is not None:
+            self._listening.judge_words(transcript, utterance, words)
         if answer.begun:
             await answer.opened.wait()
-        await self._listening.judge(prompt, transcript, utterance)
+        if words is None:
+            words = await self._stages.language_model.read(prompt)
+            self._listening.judge_words(transcript, utterance, words)
+        await self._listening.judge_sound(utterance)
 
     async def _apologise(self, answer: Answer, error: StageError) -> None:
         """No turn ends in silence; whether this is one is known when it is committed."""

@@ -17,7 +17,7 @@ from pipeline.asr.patience import Evidence, Patience
 from pipeline.asr.self_speech import is_own_speech
 from pipeline.clock import Clock
 from pipeline.errors import NotUnderstoodError
-from pipeline.events import Hearing, Prompt, Span, Stage, Transcript, Utterance
+from pipeline.events import Hearing, Span, Stage, Transcript, Utterance
 from pipeline.stages import Stages
 from pipeline.webrtc.announcer import Announcer
 
@@ -141,17 +141,17 @@ class Listening:
         for hearing in self._stages.ear.judged(patience):
             self._on_hearing(hearing)
 
-    def presume_complete(self) -> None:
-        """That this was all had been found out before the pause."""
-        self.end_pause_after(self._patience.when_complete)
+    def judge_words(self, transcript: Transcript, utterance: Utterance, sentence_ends: float | None) -> None:
+        """Decide by the words how long to wait for more, and by the probability that a sentence ends after
+        them (None: not known)."""
+        self._decide(utterance, self._evidence_of(transcript.text, sentence_ends))
 
-    async def judge(self, prompt: Prompt, transcript: Transcript, utterance: Utterance) -> None:
-        """Decide how long to wait: by the words, the engine reading them, and where these leave it open,
-        by how they sounded."""
-        evidence = self._evidence_of(transcript.text, await self._stages.language_model.read(prompt))
-        self._decide(utterance, evidence)
-        detector = self._stages.turn_end
-        if detector is not None and self._patience.hinges_on_sound(evidence):
+    async def judge_sound(self, utterance: Utterance) -> None:
+        """Decide anew where the words left it open, by how they sounded."""
+        evidence, detector = self._evidence, self._stages.turn_end
+        if utterance is not self._utterance or evidence is None or detector is None:
+            return
+        if self._patience.hinges_on_sound(evidence):
             sound = await detector.finished(utterance.samples)
             self._decide(utterance, replace(evidence, sound=sound))
 
@@ -161,10 +161,9 @@ class Listening:
         self._evidence = evidence
         self.end_pause_after(self._patience.with_evidence(evidence))
 
-    async def likely_complete(self, prompt: Prompt, transcript: Transcript) -> bool:
+    def likely_complete(self, transcript: Transcript, sentence_ends: float) -> bool:
         """Whether what was said so far seems to be all."""
-        words = await self._stages.language_model.read(prompt)
-        return words is not None and self._patience.complete(self._evidence_of(transcript.text, words))
+        return self._patience.likely_complete(self._evidence_of(transcript.text, sentence_ends))
 
     def _evidence_of(self, text: str, words: float | None) -> Evidence:
         if stands_alone(text, self._stages.language):

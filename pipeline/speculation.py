@@ -22,6 +22,17 @@ transcript, 0.16 s 45 %; of 5 human ones all."""
 
 
 @dataclass(slots=True)
+class _Draft:
+    """An answer begun while the user still speaks."""
+
+    answer: Answer
+    until: float
+    """When the speech ended that it answers."""
+    complete: bool = False
+    """That seemed to be all before the user fell silent."""
+
+
+@dataclass(slots=True)
 class _Waste:
     """Of the turn that is being said."""
 
@@ -48,9 +59,7 @@ class Speculation:
         self._listening = listening
         self._floor = turn_taking
         self._scope = scope
-        self._draft: Answer | None = None
-        self._draft_until = 0.0
-        """When the speech ended that it answers."""
+        self._draft: _Draft | None = None
         self._paused_at: float | None = None
         """When the user's speech ended, while they pause."""
         self._taken = False
@@ -69,10 +78,14 @@ class Speculation:
             return
         try:
             transcript = await self._listening.glimpse(utterance)
-            if transcript is None or not transcript.text or self._floor.user is User.SILENT:
+            if transcript is None or not transcript.text or not self._in_turn:
                 return
             self._listening.show(transcript.text)
-            if not self.may_begin or self._floor.replying or self._drafted(transcript.text):
+            if not self.may_begin or self._floor.replying:
+                return
+            if (drafted := self._drafted(transcript.text)) is not None:
+                drafted.until = utterance.ended_at
+                self._want()
                 return
             self.drop_draft()  # also because the engine cannot read beside it
             answer = self._composer.new_answer(
@@ -82,11 +95,15 @@ class Speculation:
         except StageError as error:
             _log.info("a glimpse failed: %s", error)
             return
-        if self._taken or self._draft is not None or self._floor.user is User.SILENT:
+        if self._taken or self._draft is not None or not self._in_turn:
             return
-        self._draft, self._draft_until = answer, utterance.ended_at
+        self._draft = _Draft(answer, utterance.ended_at)
         self._want()
-        answer.composing = self._scope.create_task(self._prepare(answer, prompt, transcript))
+        answer.composing = self._scope.create_task(self._prepare(self._draft, prompt, transcript))
+
+    @property
+    def _in_turn(self) -> bool:
+        return self._floor.user is not User.SILENT
 
     def paused(self, utterance: Utterance) -> None:
         """The user fell silent; what was heard of the utterance so far may be all of it."""
@@ -96,24 +113,27 @@ class Speculation:
     def went_on(self) -> None:
         """The user spoke; a draft that took a pause for the end is of no use."""
         self._paused_at, self._taken = None, False
-        if self._draft is not None and not self._draft.answers_all:
+        if self._draft is not None and not self._draft.complete:
             self.drop_draft()
 
     def _want(self) -> None:
         """Where a pause came right after what the draft answers, that was probably all."""
-        if self._draft is not None and self._paused_at is not None:
-            if self._paused_at - self._draft_until <= _NEARLY_ALL:
-                self._draft.wanted.set()
+        draft, paused_at = self._draft, self._paused_at
+        if draft is not None and paused_at is not None and paused_at - draft.until <= _NEARLY_ALL:
+            draft.answer.wanted.set()
 
-    async def _prepare(self, draft: Answer, prompt: Prompt, transcript: Transcript) -> None:
+    async def _prepare(self, draft: _Draft, prompt: Prompt, transcript: Transcript) -> None:
+        answer = draft.answer
         try:
-            if not draft.wanted.is_set() and await self._listening.likely_complete(prompt, transcript):
-                draft.answers_all = True
-                draft.wanted.set()
-            await draft.wanted.wait()
-            await self._compose(draft, prompt)
+            if not answer.wanted.is_set():
+                words = answer.sentence_ends = await self._stages.language_model.read(prompt)
+                if words is not None and self._listening.likely_complete(transcript, words):
+                    draft.complete = True
+                    answer.wanted.set()
+            await answer.wanted.wait()
+            await self._compose(answer, prompt)
         except StageError as error:
-            draft.failure = error  # the turn's only if this becomes one
+            answer.failure = error  # the turn's only if this becomes one
 
     async def compose(self, answer: Answer, prompt: Prompt) -> None:
         """Make the answer, or wait for what was begun on it before. Raises StageError."""
@@ -130,25 +150,27 @@ class Speculation:
         self._waste.begun += 1
         await self._composer.compose(answer, prompt)
 
-    def _drafted(self, text: str) -> bool:
-        """Whether there is a draft for these words."""
-        return self._draft is not None and equivalent(self._draft.trace.user_text, text)
+    def _drafted(self, text: str) -> _Draft | None:
+        """The draft for these words."""
+        draft = self._draft
+        return draft if draft is not None and equivalent(draft.answer.trace.user_text, text) else None
 
     def take(self, answer: Answer) -> Answer:
         """The draft for the same words in the answer's place; a draft for other words is dropped."""
-        if not self._drafted(answer.trace.user_text):
-            self.drop_draft()
-        draft, self._draft, self._taken = self._draft, None, True
+        self._taken = True
+        draft = self._drafted(answer.trace.user_text)
         if draft is None:
+            self.drop_draft()
             return answer
-        draft.take_over(answer)
-        return draft
+        self._draft = None
+        draft.answer.take_over(answer)
+        return draft.answer
 
     def drop_draft(self) -> None:
         if self._draft is not None:
             draft, self._draft = self._draft, None
-            draft.abandon()
-            self.wasted(draft)
+            draft.answer.abandon()
+            self.wasted(draft.answer)
 
     def wasted(self, answer: Answer) -> None:
         """An answer of this turn was dropped."""

@@ -29,7 +29,7 @@ from pipeline.events import HEARING_RATE, Samples, Transcript
 _FRAMES_PER_SECOND = 100
 _WINDOW_SECONDS = 30
 _SHORTEST_WINDOW = 5.0
-"""Seconds. Of 100 beginnings of sentences 17 looped with a margin of 2 s alone, 6 in 5 s, at 3 ms more each."""
+"""Seconds. Of 100 beginnings of sentences 17 looped with a margin of 2 s alone, 6 in 5 s, for 3 ms more."""
 _SAFER_WINDOW = 10.0
 """Seconds: 1 of those 100 loops in it, and it takes a fifth of the time of the full window."""
 _TIMESTAMP_SECONDS = 0.02

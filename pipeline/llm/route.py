@@ -75,7 +75,7 @@ class Dialect(Protocol):
     that the next request never meets a connection that is about to close."""
 
     bursts: tuple[int, ...] | None
-    """Most tokens to ask for, one request after the other, the last size again and again; None: all at once."""
+    """Most tokens to ask for, request by request, the last size again and again; None: all at once."""
 
     def request(self, prompt: Prompt, route: "Route", *, so_far: str, most: int) -> dict[str, Any]:
         """The body that asks for `most` tokens, as a stream, of the reply that begins with `so_far`."""

@@ -219,7 +219,7 @@ async def test_what_was_heard_right_before_a_pause_is_answered_before_all_of_it_
         await call.play(0.02)
         assert len(call.models.prompts) == 1
         await call.play(0.2)
-        assert call.ear.patience == [1.0], "how long to wait is judged all the same"
+        assert call.ear.patience[0] > 0.6, "how long to wait is judged all the same"
         call.dialogue.heard(SpeechEnd(call.clock.now()))
         await call.play(4)
         (turn,) = call.turns

@@ -13,19 +13,29 @@ CLEARLY_NOT = Evidence(words=0.001, punctuated=False, count=4)
     ("evidence", "seconds"),
     [
         (CLEARLY_ALL, SETTINGS.shortest),
-        (Evidence(words=0.4, punctuated=False, count=5), SETTINGS.unsure),
         (CLEARLY_NOT, SETTINGS.longest),
         (Evidence(words=0.001, punctuated=True, count=4), SETTINGS.longest),
         (Evidence(), SETTINGS.without_evidence),
-        (Evidence(punctuated=True, count=6, sound=0.999), SETTINGS.shortest),
-        (Evidence(punctuated=True, count=6, sound=0.5), SETTINGS.unsure),
+        (Evidence(punctuated=True, count=8, sound=0.999), SETTINGS.shortest),
         (Evidence(punctuated=False, count=3, sound=0.5), SETTINGS.longest),
-        (Evidence(sound=0.999), SETTINGS.shortest),
+        (Evidence(sound=0.9999), SETTINGS.shortest),
         (Evidence(sound=0.01), SETTINGS.longest),
     ],
 )
 def test_how_long_to_wait(evidence: Evidence, seconds: float) -> None:
     assert Patience(SETTINGS).with_evidence(evidence) == seconds
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        Evidence(words=0.4, punctuated=False, count=5),
+        Evidence(punctuated=True, count=6, sound=0.5),
+        Evidence(sound=0.7),
+    ],
+)
+def test_less_certainty_costs_more_patience(evidence: Evidence) -> None:
+    assert SETTINGS.shortest < Patience(SETTINGS).with_evidence(evidence) < SETTINGS.unsure
 
 
 def test_clear_words_are_not_asked_how_they_sound() -> None:
@@ -74,5 +84,7 @@ def test_it_is_always_within_its_bounds(
 def test_likelier_ends_are_never_waited_for_longer(one: float, other: float) -> None:
     low, high = sorted((one, other))
     for punctuated in (False, True):
+        waits = [Patience(SETTINGS).with_evidence(Evidence(words, punctuated, 5)) for words in (low, high)]
+        assert waits == sorted(waits, reverse=True)
         odds = [log_odds(Evidence(words, punctuated, 5)) for words in (low, high)]
         assert odds == sorted(odds)  # type: ignore[type-var]

@@ -10,8 +10,7 @@ from pipeline.asr.smart_turn import SmartTurn
 from pipeline.errors import MissingModelError
 from tests.speech import spoken
 
-
-# Sentences rather than one: the voice is random, and the detector now and then takes a finished one for unfinished.
+# Several, since the voice is random and the detector now and then takes a finished one for unfinished.
 _SENTENCES = (
     "What is the capital of France?",
     "I would like a cup of tea.",
@@ -26,9 +25,13 @@ async def test_finished_sentences_sound_more_finished_than_halves_of_them() -> N
     with ThreadPoolExecutor(1) as executor:
         detector = SmartTurn(executor)
         whole = [await detector.finished(samples.astype(np.float32)) for samples in speech]
-        half = [await detector.finished(samples[: len(samples) // 2].astype(np.float32)) for samples in speech]
+        half = [
+            await detector.finished(samples[: len(samples) // 2].astype(np.float32)) for samples in speech
+        ]
         long = await detector.finished(np.tile(speech[0], 6).astype(np.float32))
-    assert all(0 <= probability <= 1 for probability in (*whole, *half, long)), "more than its window is no fault"
+    assert all(0 <= probability <= 1 for probability in (*whole, *half, long)), (
+        "more than its window is no fault"
+    )
     assert np.mean(half) + 0.3 < np.mean(whole)
 
 

@@ -78,10 +78,13 @@ class Patience:
         score = log_odds(evidence)
         if score is None:
             return settings.without_evidence
-        if score < _DOUBTFUL:
+        # A detector that took two of five finished human sentences for unfinished can add doubt to words,
+        # and not overrule them.
+        words = log_odds(replace(evidence, sound=None))
+        if max(score, score if words is None else words) < _DOUBTFUL:
             return settings.longest
         certain = _CERTAIN_UNREAD if evidence.words is None else _CERTAIN
-        sure = min(1.0, (score - _DOUBTFUL) / (certain - _DOUBTFUL))
+        sure = min(1.0, max(0.0, score - _DOUBTFUL) / (certain - _DOUBTFUL))
         return settings.unsure + sure * min(0.0, self.when_complete - settings.unsure)
 
     @property

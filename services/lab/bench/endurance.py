@@ -3,21 +3,12 @@
 import math
 
 from services.lab.bench import exchange, quality, tables
-from services.lab.bench.intervals import slope, spread
-from services.lab.bench.sitting import Benchmark, Row, Sitting, Summary
+from services.lab.bench.intervals import spread
+from services.lab.bench.sitting import Benchmark, Sitting, Summary
 from services.lab.synthetic_user import calling
 
 QUESTIONS_A_MINUTE = 12
 """More than fit into a minute, so that no recording is played twice."""
-
-_MEASURED = {
-    "time to first audio, ms": "time_to_first_audio_ms",
-    "queue, ms": "queue_ms",
-    "server memory, MB": "rss_mb",
-    "server threads": "threads",
-    "server descriptors": "descriptors",
-}
-"""What may grow → its key in a turn's record or beside it."""
 
 
 def benchmark(minutes: float) -> Benchmark:
@@ -46,11 +37,7 @@ def benchmark(minutes: float) -> Benchmark:
 def summarise(sitting: Sitting) -> Summary:
     """Each quantity's Theil–Sen slope over the turns."""
     waits = quality.waits(sitting.rows)
-    slopes = {}
-    for name, key in _MEASURED.items():
-        points = [(k, y) for k, row in enumerate(sitting.rows) if (y := _value(row, key)) is not None]
-        if len(points) >= 3:
-            slopes[name] = slope(*zip(*points, strict=True)).rounded(4)
+    slopes = quality.growth(sitting.rows)
     results = {
         "time_to_first_audio_ms": spread(waits),
         "slopes_per_turn": slopes,
@@ -58,11 +45,7 @@ def summarise(sitting: Sitting) -> Summary:
     }
     shown = [
         tables.spreads("time to first audio", {"all turns": spread(waits)}),
-        tables.plain(
-            f"slopes over {len(sitting.rows)} turns",
-            ("per turn", "slope", "95 % low", "high"),
-            [(name, *found.values()) for name, found in slopes.items()],
-        ),
+        quality.shown_growth(sitting.rows, slopes),
     ]
     remarks = [
         f"{name}: rises ({found['low']:g} to {found['high']:g} a turn)"
@@ -72,8 +55,3 @@ def summarise(sitting: Sitting) -> Summary:
     return Summary(
         results, {"time_to_first_audio_ms": waits}, shown, remarks or (["nothing rises"] if slopes else [])
     )
-
-
-def _value(row: Row, key: str) -> float | None:
-    value: float | None = row["record"][key] if key in row["record"] else row[key]
-    return value

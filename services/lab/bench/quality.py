@@ -8,17 +8,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from rich.table import Table
 
 from pipeline.events import Stage
 from services.lab.bench import cut, exchange, tables
 from services.lab.bench.exchange import Exchange
-from services.lab.bench.intervals import spread
+from services.lab.bench.intervals import slope, spread
 from services.lab.bench.sitting import Benchmark, Row, Server, Sitting, Summary
 from services.lab.bench.speech import Spoken
 from services.lab.synthetic_user import SyntheticUser, calling
 
 LONGEST_GAP = 1.2
 """Seconds between an answer and the next question, at most: nobody speaks by the clock."""
+
+
+_MEASURED = {
+    "time to first audio, ms": "time_to_first_audio_ms",
+    "queue, ms": "queue_ms",
+    "server memory, MB": "rss_mb",
+    "server threads": "threads",
+    "server descriptors": "descriptors",
+}
+"""What may grow → its key in a turn's record or beside it."""
+
+_MINUTES = 5.0
+"""A call shorter than this says nothing about growth."""
 
 
 def benchmark(name: str, questions: int, pauses: int) -> Benchmark:
@@ -112,6 +126,8 @@ def summarise(sitting: Sitting) -> Summary:
         tables.spreads("stages: shares of it", shares),
     ]
     shown += [tables.cut_rates(rates)] if rates else []
+    slopes = growth(rows) if rows and rows[-1]["at_s"] - rows[0]["at_s"] > _MINUTES * 60 else {}
+    shown += [shown_growth(rows, slopes)] if slopes else []
     premature = [row for row in rows if row["cut"]]
     failed = [row for row in rows if row["record"]["failed"] is not None]
     remarks = [f"cut: {row['said']!r} ({'; '.join(row['cut'])})" for row in premature]
@@ -126,6 +142,7 @@ def summarise(sitting: Sitting) -> Summary:
         "premature": len(premature),
         "failed": len(failed),
         "microphone_late_ms": late,
+        "slopes_per_turn": slopes,
     }
     return Summary(results, {"time_to_first_audio_ms": waits(rows)}, shown, remarks)
 
@@ -143,3 +160,25 @@ def stage_shares(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
         for name, share in {**known, "rest": wait - float(np.sum(list(known.values())))}.items():
             found.setdefault(name, []).append(share)
     return {name: spread(values) for name, values in found.items()}
+
+
+def growth(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
+    """Theil–Sen slope over the turns of each quantity that may grow."""
+    slopes = {}
+    for name, key in _MEASURED.items():
+        points = [(k, y) for k, row in enumerate(rows) if (y := _value(row, key)) is not None]
+        if len(points) >= 3:
+            slopes[name] = slope(*zip(*points, strict=True)).rounded(4)
+    return slopes
+
+
+def shown_growth(rows: Sequence[Row], slopes: Mapping[str, Mapping[str, float]]) -> Table:
+    """The slopes as a table."""
+    title = f"slopes over {len(rows)} turns"
+    columns = ("per turn", "slope", "95 % low", "high")
+    return tables.plain(title, columns, [(name, *found.values()) for name, found in slopes.items()])
+
+
+def _value(row: Row, key: str) -> float | None:
+    value: float | None = row["record"][key] if key in row["record"] else row[key]
+    return value

@@ -88,3 +88,9 @@ def test_likelier_ends_are_never_waited_for_longer(one: float, other: float) -> 
         assert waits == sorted(waits, reverse=True)
         odds = [log_odds(Evidence(words, punctuated, 5)) for words in (low, high)]
         assert odds == sorted(odds)  # type: ignore[type-var]
+
+
+def test_sound_alone_does_not_make_a_turn_clearly_incomplete() -> None:
+    words = Evidence(words=0.5, punctuated=True, count=7)
+    doubted = Patience(SETTINGS).with_evidence(Evidence(words=0.5, punctuated=True, count=7, sound=0.001))
+    assert Patience(SETTINGS).with_evidence(words) < doubted <= SETTINGS.unsure

@@ -126,7 +126,8 @@ def summarise(sitting: Sitting) -> Summary:
         tables.spreads("stages: shares of it", shares),
     ]
     shown += [tables.cut_rates(rates)] if rates else []
-    slopes = growth(rows) if rows and rows[-1]["at_s"] - rows[0]["at_s"] > _MINUTES * 60 else {}
+    times = [row["at_s"] for row in rows if "at_s" in row]
+    slopes = growth(rows) if times and times[-1] - times[0] > _MINUTES * 60 else {}
     shown += [shown_growth(rows, slopes)] if slopes else []
     premature = [row for row in rows if row["cut"]]
     failed = [row for row in rows if row["record"]["failed"] is not None]

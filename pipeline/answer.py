@@ -61,34 +61,26 @@ class Answer:
         """Why that did not succeed."""
         self.sentence_ends: float | None = None
         """Probability that a sentence ends after the user's words, where they were read while they spoke."""
+        self.opened = asyncio.Event()
+        """Its first clause is written, or will not be before it is committed."""
+        self.begun = False
+        """Composing has cost something."""
+        self.composed = False
+        """Nothing will be added to it."""
+        self.synthesised = 0.0
+        """Seconds of speech made for it."""
         self._clock = clock
         self._cutter = cutter
         self._listener: AnswerListener | None = None
         self._deltas: list[str] = []
         self._clauses: list[tuple[str, float]] = []
         self._chunks: list[tuple[SpeechChunk, float]] = []
-        self._begun = False
         self._first_clause = True
+        self._rested = 0.0
+        """Seconds for which nothing was asked of the engine in mid-reply."""
         self._voiced = asyncio.Event()
-        self.opened = asyncio.Event()
-        """Its first clause is written, or never will be."""
-        self._composed = False
+        """Something of its own can be heard."""
         self._abandoned = False
-
-    @property
-    def begun(self) -> bool:
-        """Composing has cost something."""
-        return self._begun
-
-    @property
-    def silent(self) -> bool:
-        """There is nothing to be heard of it yet."""
-        return not self._chunks
-
-    @property
-    def synthesised(self) -> float:
-        """Seconds of speech made for it."""
-        return sum(chunk.duration for chunk, _ in self._chunks)
 
     def take_over(self, other: "Answer") -> None:
         """Become what the other was to be: its revision of its turn."""
@@ -110,7 +102,7 @@ class Answer:
             listener.answer_clause(text, at)
         for chunk, at in self._chunks:
             listener.answer_chunk(chunk, at)
-        if self._composed:
+        if self.composed:
             listener.answer_composed()
         self.wanted.set()
         self.committed.set()
@@ -119,13 +111,14 @@ class Answer:
         """Nobody waits for it any more: nothing further is told, and what was not played is dropped."""
         self._abandoned = True
         self._listener = None
+        self.opened.set()
         if self.composing is not None:
             self.composing.cancel()
         self.reply.stop()
 
     async def compose(self, prompt: Prompt, model: LanguageModel, synthesizer: Synthesizer) -> None:
         """Think and speak at once: a clause is voiced while the next is written. Raises StageError."""
-        self._begun = True
+        self.begun = True
         failure: StageError | None = None
         clauses: asyncio.Queue[str | None] = asyncio.Queue(_CLAUSES_AHEAD)
         try:
@@ -139,7 +132,7 @@ class Answer:
         if self._abandoned:
             # A task group that fails while it is cancelled tells only of the failure (Python 3.11).
             raise asyncio.CancelledError
-        if failure is None and not self._chunks:
+        if failure is None and self._first_clause:
             failure = EmptyReplyError("the model's reply holds nothing that can be said")
         if failure is not None:
             raise failure
@@ -147,7 +140,7 @@ class Answer:
 
     async def fill(self, line: SpeechChunk) -> None:
         """Say a line of our own before the reply itself, while there is nothing of it."""
-        if self.silent and not self._abandoned:
+        if not self._chunks and not self._abandoned:
             await self._add(line, line.text, own=False)
 
     async def say(self, line: SpeechChunk | None) -> None:
@@ -157,7 +150,7 @@ class Answer:
         self._complete()
 
     def _complete(self) -> None:
-        self._composed = True
+        self.composed = True
         self.reply.complete()
         if self._listener is not None:
             self._listener.answer_composed()
@@ -183,8 +176,10 @@ class Answer:
                 self._span(Stage.FIRST_CLAUSE, self.trace.first_token_at)
             # More is not needed before this is heard, and it may never be; and while the engine rests,
             # the voice is done sooner.
+            paused_at = self._clock.now()
             await self._voiced.wait()
             await self.committed.wait()
+            self._rested += self._clock.now() - paused_at
 
     async def _speak(self, synthesizer: Synthesizer, clauses: asyncio.Queue[str | None]) -> None:
         while (text := await clauses.get()) is not None:
@@ -192,9 +187,11 @@ class Answer:
             started = self._clock.now()
             async with aclosing(synthesizer.stream(text)) as pieces:
                 async for piece in pieces:
-                    if not self._chunks:
+                    if not self._voiced.is_set():
                         self._span(Stage.TTS, started)
                     await self._add(piece, clause, own=True)
+                    self._voiced.set()
+                    self.synthesised += piece.duration
                     clause = None
 
     async def _add(self, chunk: SpeechChunk, clause: str | None, *, own: bool) -> None:
@@ -207,14 +204,13 @@ class Answer:
             if self._listener is not None:
                 self._listener.answer_clause(clause, at)
         self._chunks.append((chunk, at))
-        self._voiced.set()
         if self._listener is not None:
             self._listener.answer_chunk(chunk, at)
 
     def _note(self, delta: TextDelta, started: float) -> None:
         trace = self.trace
         if delta.text:
-            trace.token_times.append(delta.at)
+            trace.token_times.append(delta.at - self._rested)
             trace.reply_text += delta.text
             self._deltas.append(delta.text)
             if trace.first_token_at is None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pipeline.answer import Answer
 from pipeline.clock import Clock
 from pipeline.conversation import Conversation, Exchange
-from pipeline.events import Message, SpeechChunk, TurnRecorder
+from pipeline.events import Message, SpeechChunk, TurnInput, TurnRecorder
 from pipeline.stages import Stages
 from pipeline.webrtc.announcer import Announcer
 from pipeline.webrtc.heard import HeardPosition
@@ -47,11 +47,12 @@ class Delivery:
         return self._conversation.history()
 
     @property
-    def unheard_words(self) -> str | None:
-        """The user's words that are being answered, while nothing of the reply was heard."""
-        if self.current is None or self.current.reply.started.is_set():
+    def unheard(self) -> Answer | None:
+        """The answer to what the user said, while nothing of it was heard and they may go on with their turn."""
+        answer = self.current
+        if answer is None or answer.trace.input is not TurnInput.VOICE or answer.reply.started.is_set():
             return None
-        return self.current.trace.user_text
+        return answer
 
     def begin(self, answer: Answer) -> None:
         """From here on, this answer is what is played and seen."""
@@ -90,7 +91,7 @@ class Delivery:
         self._stages.performer.clear()
         if answer.reply.started.is_set():
             self._announcer.stopped_speaking(interrupted=interrupted)
-        else:
+        elif trace.input is TurnInput.VOICE:
             self._stages.ear.close_utterance()
         trace.ended_at = self._clock.now()
         if not answer.is_turn:
@@ -107,6 +108,8 @@ class Delivery:
         self.current = None
         self.playout.stop()
         self._stages.performer.clear()
+        if not answer.composed:
+            self._announcer.composed()
         answer.abandon()
         return answer
 

@@ -18,7 +18,6 @@ from pipeline.errors import NotUnderstoodError, StageError, TranscriptionError
 from pipeline.events import (
     Hearing,
     Mood,
-    Prompt,
     Span,
     SpeechChunk,
     SpeechEnd,
@@ -214,6 +213,7 @@ class Dialogue:
                     _, task = self._answers.pop(self.delivery.interrupt().revision)
                     task.cancel()
                 case floor.Reopen():
+                    self._listening.reopened()
                     self._drop(*self._answers.pop(self.delivery.withdraw().revision))
         busy = self._floor.replying or self._floor.user is not User.SILENT
         self._stages.headroom.note(self._session_id, busy=busy)
@@ -256,8 +256,9 @@ class Dialogue:
 
     def _dismiss(self, revision: int) -> None:
         self._drop(*self._answers.pop(revision))
-        if not self._floor.replying:
-            self._speculation.forget()
+        self._listening.dismissed()
+        self._speculation.forget()
+        if self.delivery.unheard is None:  # else what comes next may go on with that turn
             self._stages.ear.close_utterance()
 
     # ── one revision ───────────────────────────────────────────────────────────────────────────
@@ -285,8 +286,12 @@ class Dialogue:
         answer, task = self._answers[revision]
         try:
             transcript = await self._listening.transcribe(utterance, answer)
+            unheard = self.delivery.unheard
             asks = self._listening.asks(
-                transcript, utterance, replying=self._floor.replying, committed=self.delivery.unheard_words
+                transcript,
+                utterance,
+                replying=self._floor.replying,
+                committed=None if unheard is None else unheard.trace.user_text,
             )
         except (TranscriptionError, NotUnderstoodError):
             self._do(self._floor.transcribed(revision, asks=True))
@@ -307,21 +312,8 @@ class Dialogue:
         answer, _ = self._answers[revision]
         await answer.wanted.wait()
         prompt = answer.trace.prompt or await self._composer.write_prompt(answer)
-        self._asides.begin(self._judge(answer, prompt, transcript, utterance))
+        self._asides.begin(self._listening.judge(answer, prompt, utterance))
         await self._speculation.compose(answer, prompt)
-
-    async def _judge(
-        self, answer: Answer, prompt: Prompt, transcript: Transcript, utterance: Utterance
-    ) -> None:
-        """Whether this was all; found out when the first clause is written, so as not to delay it."""
-        if (words := answer.sentence_ends) is not None:
-            self._listening.judge_words(transcript, utterance, words)
-        if answer.begun:
-            await answer.opened.wait()
-        if words is None:
-            words = await self._stages.language_model.read(prompt)
-            self._listening.judge_words(transcript, utterance, words)
-        await self._listening.judge_sound(utterance)
 
     async def _apologise(self, answer: Answer, error: StageError) -> None:
         """No turn ends in silence; whether this is one is known when it is committed."""

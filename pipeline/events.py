@@ -56,14 +56,15 @@ class SpeechOnset:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """The user's speech so far, with pre-roll; a pause was heard after it."""
+    """The user's speech so far, with pre-roll."""
 
     samples: Samples
     """At HEARING_RATE."""
     started_at: float
     """Estimated time of the first voiced sample."""
     ended_at: float
-    """Estimated time of the last voiced sample: the live estimate of *user speech end*."""
+    """Estimated time of the last voiced sample: the live estimate of *user speech end*. While they still
+    speak, of the newest sample."""
     voiced: float = 0.0
     """Seconds of it that were speech by the voice detector."""
 
@@ -399,9 +400,9 @@ class TurnTrace:
     failed: str | None = None
     spans: list[Span] = field(default_factory=list)
     first_token_at: float | None = None
+    first_sound_at: float | None = None
     first_audio_at: float | None = None
     """When the first sample of the reply's own words left; apologies and fillers do not count."""
-    first_sound_at: float | None = None
     ended_at: float | None = None
     prompt: Prompt | None = None
     usage: Usage | None = None

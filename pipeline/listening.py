@@ -17,7 +17,7 @@ from pipeline.asr.patience import Evidence, Patience
 from pipeline.asr.self_speech import is_own_speech
 from pipeline.clock import Clock
 from pipeline.errors import NotUnderstoodError
-from pipeline.events import Hearing, Span, Stage, Transcript, Utterance
+from pipeline.events import Hearing, Prompt, Span, Stage, Transcript, Utterance
 from pipeline.stages import Stages
 from pipeline.webrtc.announcer import Announcer
 
@@ -67,6 +67,10 @@ class Listening:
         """What was said before the present pause."""
         self._evidence: Evidence | None = None
         """What is known of it."""
+        self._committed: tuple[Utterance | None, Evidence | None] = None, None
+        """Both, of the turn that was over last."""
+        self._went_on_at = 0.0
+        """When the user last began to speak."""
 
     # ── transcripts ────────────────────────────────────────────────────────────────────────────
 
@@ -141,17 +145,24 @@ class Listening:
         for hearing in self._stages.ear.judged(patience):
             self._on_hearing(hearing)
 
-    def judge_words(self, transcript: Transcript, utterance: Utterance, sentence_ends: float | None) -> None:
-        """Decide by the words how long to wait for more, and by the probability that a sentence ends after
-        them (None: not known)."""
-        self._decide(utterance, self._evidence_of(transcript.text, sentence_ends))
+    async def judge(self, answer: Answer, prompt: Prompt, utterance: Utterance) -> None:
+        """Decide how long to wait for more: by the words and the engine reading them, and where these leave
+        it open, by how they sounded.
 
-    async def judge_sound(self, utterance: Utterance) -> None:
-        """Decide anew where the words left it open, by how they sounded."""
-        evidence, detector = self._evidence, self._stages.turn_end
-        if utterance is not self._utterance or evidence is None or detector is None:
+        What was not read while the user spoke is read when the answer's first clause is written, so as not
+        to delay it.
+        """
+        words = answer.trace.user_text
+        if answer.sentence_ends is not None:
+            self._decide(utterance, self._evidence_of(words, answer.sentence_ends))
+        await answer.opened.wait()
+        if utterance is not self._utterance:
             return
-        if self._patience.hinges_on_sound(evidence):
+        if answer.sentence_ends is None:
+            answer.sentence_ends = await self._stages.language_model.read(prompt)
+        evidence, detector = self._evidence_of(words, answer.sentence_ends), self._stages.turn_end
+        self._decide(utterance, evidence)
+        if detector is not None and self._patience.hinges_on_sound(evidence):
             sound = await detector.finished(utterance.samples)
             self._decide(utterance, replace(evidence, sound=sound))
 
@@ -176,15 +187,28 @@ class Listening:
 
     def went_on(self, at: float) -> None:
         """The user spoke, perhaps after a pause inside the turn."""
-        if self._utterance is not None and self._evidence is not None:
-            self._patience.went_on(at - self._utterance.ended_at, self._evidence)
+        self._learn(self._utterance, self._evidence, at)
+        self._went_on_at = at
         self._utterance = self._evidence = None
 
     def turn_over(self) -> None:
-        """What was said has become a turn; what comes is another."""
+        """What was said has become a turn; what comes is another, unless that turn is `reopened`."""
         self._patience.ended()
+        self._committed = self._utterance, self._evidence
+        self.dismissed()
+
+    def reopened(self) -> None:
+        """The turn was not over: the user had gone on before anything of the reply was heard."""
+        self._learn(*self._committed, self._went_on_at)
+
+    def dismissed(self) -> None:
+        """What was said is nothing that waits for more."""
         self._utterance = self._evidence = None
         self._partial = StablePartial()
+
+    def _learn(self, utterance: Utterance | None, evidence: Evidence | None, went_on_at: float) -> None:
+        if utterance is not None and evidence is not None:
+            self._patience.went_on(went_on_at - utterance.ended_at, evidence)
 
 
 def _punctuated(text: str) -> bool:

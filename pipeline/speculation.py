@@ -80,8 +80,10 @@ class Speculation:
             transcript = await self._listening.glimpse(utterance)
             if transcript is None or not transcript.text or not self._in_turn:
                 return
+            if self._floor.replying:
+                return  # perhaps a listener's sound, or our own voice
             self._listening.show(transcript.text)
-            if not self.may_begin or self._floor.replying:
+            if not self.may_begin:
                 return
             if (drafted := self._drafted(transcript.text)) is not None:
                 drafted.until = utterance.ended_at
@@ -111,7 +113,8 @@ class Speculation:
         self._want()
 
     def went_on(self) -> None:
-        """The user spoke; a draft that took a pause for the end is of no use."""
+        """The user spoke. A draft that only a pause had made likely is of no use; one for words that seemed
+        to be all may have met a gap within the last of them."""
         self._paused_at, self._taken = None, False
         if self._draft is not None and not self._draft.complete:
             self.drop_draft()
@@ -146,6 +149,7 @@ class Speculation:
 
     async def _compose(self, answer: Answer, prompt: Prompt) -> None:
         if not answer.committed.is_set() and not self.may_begin:
+            answer.opened.set()
             await answer.committed.wait()
         self._waste.begun += 1
         await self._composer.compose(answer, prompt)
@@ -173,12 +177,12 @@ class Speculation:
             self.wasted(draft.answer)
 
     def wasted(self, answer: Answer) -> None:
-        """An answer of this turn was dropped."""
+        """An answer of this turn was dropped, with what had been dropped before it was committed."""
         trace, waste = answer.trace, self._waste
         waste.spans += trace.spans
-        waste.dropped += answer.begun
-        waste.tokens += len(trace.token_times)
-        waste.speech += answer.synthesised
+        waste.dropped += answer.begun + trace.cancels
+        waste.tokens += len(trace.token_times) + trace.wasted_tokens
+        waste.speech += answer.synthesised + trace.wasted_speech
 
     def settle(self, trace: TurnTrace) -> None:
         """The turn is over; its trace takes what it cost."""

@@ -57,7 +57,7 @@ class Conduct:
     drafts_a_turn: int = 6
     """Replies begun for one turn before the next waits until the turn is over."""
     warm: bool = True
-    """Have the engine read ahead between turns and while the user speaks."""
+    """Have the engine read ahead between turns."""
     filler_after: float = 1.5
     """From the end of a turn to the filler, when no sound of the reply is there by then."""
     least_voiced: float = 0.4

@@ -128,6 +128,8 @@ class TurnTaking:
         self._held_from = Agent.IDLE
         self._asks: bool | None = None
         """Whether the newest revision asks for an answer, once its text is known."""
+        self._put_off = False
+        """Its reply is not being prepared, because another was under way."""
         self._ended = False
         self._open = False
 
@@ -176,6 +178,7 @@ class TurnTaking:
             raise self._illegal("speech_paused", "user speaking")
         self.user = User.MAYBE_DONE
         self._new_revision()
+        self._put_off = self._replying
         return [Begin(self.revision, answer=not self._replying)]
 
     def speech_ended(self) -> list[Action]:
@@ -196,6 +199,8 @@ class TurnTaking:
         actions: list[Action] = []
         if asks and self.agent is Agent.HELD:
             actions = [*self._interrupt(), Answer(revision)]
+        elif asks and self._put_off and not self._replying:
+            actions = [Answer(revision)]
         return [*actions, *self._settle()]
 
     def typed(self) -> list[Action]:

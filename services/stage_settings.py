@@ -35,7 +35,6 @@ def conduct(config: Config) -> Conduct:
             shortest=patience.shortest_ms / 1000,
             unsure=patience.unsure_ms / 1000,
             longest=patience.longest_ms / 1000,
-            without_evidence=patience.without_evidence_ms / 1000,
         ),
         speculate=turn_taking.speculation.enabled,
         drafts_a_turn=turn_taking.speculation.drafts_per_turn,

@@ -43,11 +43,6 @@ class AdaptiveFilter:
         self._uncertainty = np.full((_PARTITIONS, _BINS), _UNCERTAINTY, np.float32)
         self._noise = np.zeros(_BINS, np.float32)
 
-    @property
-    def delay(self) -> int:
-        """The partition with most of the path: about how many blocks the echo is late."""
-        return int((np.abs(self._path) ** 2).sum(axis=1).argmax())
-
     def step(self, microphone: Samples, played: Samples) -> tuple[Samples, Samples]:
         """The microphone's block without echo, and the echo, for the block that was played with it."""
         self._played[:BLOCK] = self._played[BLOCK:]

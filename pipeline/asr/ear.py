@@ -95,15 +95,17 @@ class Ear:
 
     def hear(self, pcm: Pcm, at: float) -> list[Hearing]:
         """Mono audio at WIRE_RATE whose last sample was captured at `at` (seconds)."""
-        # Where only our own voice is left, the canceller mutes what decides about speech. What is to be
-        # read is not muted: that gate opens some way into a first word.
         gated = pcm if self._echo is None else self._echo.clean(pcm)
         read = pcm if self._echo is None else self._echo.residual
-        both = np.stack((gated, read), axis=1).astype(np.float32) / 32768
+        return self._listen(np.stack((gated, read), axis=1).astype(np.float32) / 32768, at)
+
+    def _listen(self, both: Samples, at: float) -> list[Hearing]:
+        # Where only our own voice is left, the canceller mutes what decides about speech. What is to be
+        # read is not muted: that gate opens some way into a first word.
         audio = np.concatenate((self._rest, self._resampler.resample_chunk(both)))
         count = len(audio) // WINDOW
         self._rest = audio[count * WINDOW :]
-        at = self._captured(len(pcm) / WIRE_RATE, at)
+        at = self._captured(len(both) / WIRE_RATE, at)
         heard: list[Hearing] = []
         for index in range(count):
             window = audio[index * WINDOW : (index + 1) * WINDOW]
@@ -139,7 +141,8 @@ class Ear:
         if self._pressed:
             marks = self.release(at)
         else:
-            marks = self.hear(np.zeros(round(_FLUSH_SECONDS * WIRE_RATE), np.int16), at + _FLUSH_SECONDS)
+            silence = np.zeros((round(_FLUSH_SECONDS * WIRE_RATE), 2), np.float32)
+            marks = self._listen(silence, at + _FLUSH_SECONDS)
             marks += self.judged(0.0)
         self._activity.reset()
         self._before.clear()
@@ -151,10 +154,17 @@ class Ear:
             self._echo = EchoCanceller()
 
     def close_utterance(self) -> None:
-        """What was heard has become a turn, or none; the next onset starts afresh."""
+        """What was heard has become a turn, or none; the next onset starts afresh.
+
+        One that is under way, perhaps not even noticed yet, keeps what belongs to it.
+        """
+        if self._collecting:
+            self._before.extend(self._utterance)
         self._collecting = False
         self._utterance.clear()
         self._endpointing.release()
+        if self._endpointing.speaking:
+            self._begin(self._endpointing.run_started)
 
     def forget(self) -> None:
         """Whatever was being said does not count; the stream goes on."""

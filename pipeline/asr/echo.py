@@ -1,9 +1,10 @@
 """The avatar's own voice, taken out of what the user's microphone brings back.
 
 A browser's canceller does this too, but not every client has one that works, and what is being played
-is known here exactly. Three steps: what was played is lined up with the microphone, sample for sample;
+is known here exactly. What was played is lined up with the microphone, sample for sample;
 a linear filter takes out of the microphone what it explains (`adaptive_filter.py`); what is left passes
-only where it looks like somebody else (`near_end.py`). Words that come through all the same are the
+only where it looks like somebody else (`near_end.py`), unless the user is proven not to hear us back
+(`isolation.py`). Words that come through all the same are the
 business of `self_speech.py`.
 """
 

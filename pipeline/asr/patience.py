@@ -21,11 +21,11 @@ from dataclasses import dataclass, replace
 class Evidence:
     """What speaks for a pause being the end. None: this witness is missing."""
 
-    words: float | None = None
+    words: float | None
     """Probability that a sentence ends after these words, by a language model."""
-    punctuated: bool | None = None
+    punctuated: bool
     """The transcript closes with a full stop, a question mark or an exclamation mark."""
-    count: int = 0
+    count: int
     """Words in the transcript."""
     sound: float | None = None
     """Probability that the speaker sounds finished."""
@@ -41,8 +41,6 @@ class PatienceSettings:
     """When that is all but ruled out; in between it is waited in proportion."""
     longest: float = 1.0
     """When it is clearly not complete, and the upper bound of all."""
-    without_evidence: float = 0.5
-    """When there is nothing to go by but the silence itself."""
 
 
 _CERTAIN = 2.5
@@ -74,33 +72,30 @@ class Patience:
 
     def with_evidence(self, evidence: Evidence) -> float:
         """Seconds of silence after which a turn with this evidence is over."""
-        settings = self._settings
         score = log_odds(evidence)
-        if score is None:
-            return settings.without_evidence
         # A detector that took two of five finished human sentences for unfinished can add doubt to words,
         # and not overrule them.
-        words = log_odds(replace(evidence, sound=None))
-        if max(score, score if words is None else words) < _DOUBTFUL:
-            return settings.longest
-        certain = _CERTAIN_UNREAD if evidence.words is None else _CERTAIN
-        sure = min(1.0, max(0.0, score - _DOUBTFUL) / (certain - _DOUBTFUL))
-        return settings.unsure + sure * min(0.0, self.when_complete - settings.unsure)
+        if max(score, log_odds(replace(evidence, sound=None))) < _DOUBTFUL:
+            return self._settings.longest
+        least, most = self.when_certain, max(self.when_certain, self._settings.unsure)
+        if score >= _certain(evidence):
+            return least
+        doubt = min(1.0, (_certain(evidence) - score) / (_certain(evidence) - _DOUBTFUL))
+        return least + doubt * (most - least)
 
     @property
-    def when_complete(self) -> float:
-        """Seconds of silence after which a clearly complete turn is over."""
+    def when_certain(self) -> float:
+        """Seconds of silence after which a turn is over that is certainly complete."""
         shortest = self._settings.shortest
         return shortest + min(_MOST_ADDED, max(0.0, self._habit - shortest))
 
     def likely_complete(self, evidence: Evidence) -> bool:
         """Whether a turn with this evidence is probably complete."""
-        score = log_odds(evidence)
-        return score is not None and score >= _LIKELY
+        return log_odds(evidence) >= _LIKELY
 
     def hinges_on_sound(self, evidence: Evidence) -> bool:
         """Whether the words leave it open and how they sounded could change how long to wait."""
-        if self.with_evidence(evidence) == self.when_complete:
+        if log_odds(evidence) >= _certain(evidence):
             return False
         least, most = (self.with_evidence(replace(evidence, sound=sound)) for sound in (0.0, 1.0))
         return least != most
@@ -115,16 +110,17 @@ class Patience:
         self._habit *= 0.9
 
 
-def log_odds(evidence: Evidence) -> float | None:
-    """That a pause is an end; None when nothing is known."""
-    words, punctuated, sound = evidence.words, evidence.punctuated, evidence.sound
-    heard = _USUAL_SOUND if sound is None else 0.25 * _logit(sound)
+def log_odds(evidence: Evidence) -> float:
+    """That a pause is an end."""
+    heard = _USUAL_SOUND if evidence.sound is None else 0.25 * _logit(evidence.sound)
     length = math.log1p(min(evidence.count, _ENOUGH_WORDS))
-    if words is not None:
-        return 0.84 * _logit(words) + 0.57 * bool(punctuated) + 1.7 * length + heard - 2.55
-    if punctuated is not None:
-        return 2.04 * punctuated + 2.86 * length + heard - 7.18
-    return None if sound is None else heard
+    if evidence.words is None:
+        return 2.04 * evidence.punctuated + 2.86 * length + heard - 7.18
+    return 0.84 * _logit(evidence.words) + 0.57 * evidence.punctuated + 1.7 * length + heard - 2.55
+
+
+def _certain(evidence: Evidence) -> float:
+    return _CERTAIN_UNREAD if evidence.words is None else _CERTAIN
 
 
 def _logit(probability: float) -> float:

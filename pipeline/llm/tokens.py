@@ -11,8 +11,9 @@ from pipeline.errors import LanguageModelError
 from pipeline.llm.dialects.llama_cpp import count_tokens
 from pipeline.llm.route import Endpoint
 
-REMEMBERED = 1024
-"""Texts whose counts are kept; a conversation's history is counted once, not once a turn."""
+REMEMBERED = 16_384
+"""Texts whose counts are kept, about 2 MB: a conversation's history is counted once, not once a turn, and
+a history that did not fit would miss every time."""
 
 
 class TokenCounter(Protocol):

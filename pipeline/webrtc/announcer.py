@@ -53,7 +53,6 @@ class Announcer:
     def reopened(self) -> None:
         """The turn is not over after all: what was said of it last is withdrawn with its reply."""
         self._send(rtvi.server_message("visavis.reopened"))
-        self.composed()
 
     def text(self, delta: str) -> None:
         self._send(rtvi.message("bot-llm-text", {"text": delta}))
@@ -66,6 +65,8 @@ class Announcer:
         self._output(len(self._segments) - 1, "new", "", text)
 
     def composed(self) -> None:
+        """Nothing further will be written or voiced."""
+        """Nothing further will be written or voiced."""
         self._send(rtvi.message("bot-llm-stopped"))
         self._send(rtvi.message("bot-tts-stopped"))
 

@@ -146,7 +146,6 @@ class Patience(Section):
     shortest_ms: Milliseconds = 200
     unsure_ms: Milliseconds = 600
     longest_ms: Milliseconds = 1000
-    without_evidence_ms: Milliseconds = 500
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -155,8 +154,6 @@ class Patience(Section):
                 f"at least shortest_ms, {self.shortest_ms}, and at most longest_ms, {self.longest_ms}",
                 key="unsure_ms",
             )
-        if self.without_evidence_ms > self.longest_ms:
-            raise expect(f"at most longest_ms, {self.longest_ms}", key="without_evidence_ms")
         return self
 
 

@@ -24,7 +24,7 @@ async def own_server(
 ) -> AsyncIterator[str]:
     """A server on a free port; it ends with us, however we end. Yields its address.
 
-    `overrides` are settings by dotted key, {"turn_taking.endpoint_ms": 300}. Raises ServerStartError.
+    `overrides` are settings by dotted key, {"turn_taking.patience.unsure_ms": 400}. Raises ServerStartError.
     """
     options = ["--config", str(config_file)] if config_file else []
     command = own_module.command("services.cli", "serve", "--port", "0", "--with-parent", *options)

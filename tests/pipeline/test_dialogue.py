@@ -66,6 +66,7 @@ class Models:
         self.complete: float | None = 0.99
         """How likely the sentence ends after what was said."""
         self.prompts: list[list[Message]] = []
+        self.reads = 0
         self.warmed: list[str] = []
         self.streams_closed = 0
 
@@ -85,6 +86,7 @@ class Models:
         return Prompt((*history,), (), "digest", 80)
 
     async def read(self, prompt: Prompt) -> float | None:
+        self.reads += 1
         return self.complete
 
     async def stream(self, prompt: Prompt) -> AsyncGenerator[TextDelta, None]:

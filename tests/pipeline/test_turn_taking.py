@@ -303,3 +303,14 @@ def test_any_story_keeps_the_rules(events: list[str]) -> None:
         feed(event)
     assert fate[floor.revision] == "turn"
     assert floor.agent is Agent.PREPARING
+
+
+def test_a_reply_put_off_is_prepared_when_the_one_before_ends_meanwhile() -> None:
+    floor = TurnTaking()
+    spoken(floor)
+    floor.reply_started()
+    floor.speech_started()
+    assert floor.speech_paused() == [Begin(2, answer=False)]
+    assert floor.interrupted() == [Cancel()]
+    assert floor.transcribed(2, asks=True) == [Answer(2)]
+    assert floor.speech_ended() == [Commit(2)]

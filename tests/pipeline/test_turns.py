@@ -302,6 +302,117 @@ async def test_partial_transcripts_only_grow() -> None:
         assert [each["text"] for each in told if each["final"]] == ["What is the capital?"]
 
 
+async def test_a_listeners_words_do_not_begin_the_next_turns_partials() -> None:
+    async with calling() as call:
+        call.models.hears = ["First.", "Yeah", "Yeah", "Yeah.", "What is", "What is the", "What is the time?"]
+        call.speak()
+        await call.play(1)
+        call.dialogue.heard(SpeechOnset(call.clock.now()))
+        for _ in range(2):
+            glimpse(call, ended_at=0.0)
+            await call.play(0.2)
+        call.pause()
+        call.dialogue.heard(SpeechEnd(call.clock.now()))
+        await call.play(4)
+        call.dialogue.heard(SpeechOnset(call.clock.now()))
+        for _ in range(2):
+            glimpse(call, ended_at=0.0)
+            await call.play(0.2)
+        call.pause()
+        call.dialogue.heard(SpeechEnd(call.clock.now()))
+        await call.play(4)
+        told = [m["data"]["text"] for m in call.sent if m["type"] == "user-transcription"]
+        assert not any("Yeah" in text for text in told)
+        assert "What is" in told
+
+
+async def test_a_judgement_about_words_that_were_dropped_does_not_ask_the_engine() -> None:
+    async with calling() as call:
+        call.models.hears = ["What is the", "What is the capital?"]
+        call.speak(end=False)
+        await call.play(0.14)
+        assert call.models.reads == 0, "the first clause is being written"
+        call.speak(end=False)
+        await call.play(1)
+        assert call.models.reads == 1
+
+
+async def test_going_on_after_a_turn_seemed_over_teaches_patience() -> None:
+    async with calling() as call:
+        waits = []
+        for _ in range(6):
+            call.models.hears = ["I would like some tea and a piece of cake."] * 2
+            call.speak(end=False)
+            await call.play(0.4)
+            waits.append(call.ear.patience[-1])
+            call.dialogue.heard(SpeechEnd(call.clock.now()))
+            call.models.hears = ["I would like some tea and a piece of cake and an apple."]
+            call.dialogue.heard(SpeechOnset(call.clock.now() + 0.6))
+            call.pause()
+            await call.play(0.14)
+            call.dialogue.heard(SpeechEnd(call.clock.now()))
+            await call.play(5)
+        assert waits[-1] > waits[0]
+
+
+async def test_a_turn_that_was_reopened_still_counts_what_was_wasted_before() -> None:
+    async with calling() as call:
+        call.models.hears = ["One two three.", "One two three four.", "One two three four five."]
+        call.speak(end=False)
+        await call.play(0.4)
+        call.speak()
+        await call.play(0.12)
+        assert call.turns == []
+        call.speak()
+        await call.play(4)
+        (turn,) = call.turns
+        assert turn.user_text == "One two three four five."
+        assert turn.cancels == 2
+        assert turn.wasted_tokens >= 1
+
+
+# ── what the ear keeps ─────────────────────────────────────────────────────────────────────────
+
+
+async def test_a_listeners_sound_over_a_reply_is_no_part_of_the_next_turn() -> None:
+    async with calling() as call:
+        call.models.hears = ["First.", "Mm-hm."]
+        call.speak()
+        await call.play(1)
+        assert call.ear.closed == 1, "when the reply began"
+        call.speak()
+        await call.play(1)
+        assert call.ear.closed == 2
+
+
+async def test_interrupting_a_typed_question_keeps_what_is_being_said() -> None:
+    async with calling() as call:
+        call.models.hears = ["What is the", "What is the capital?"]
+        call.dialogue.typed("Hello?")
+        await call.play(0.04)
+        call.speak(end=False)
+        await call.play(0.2)
+        assert call.turns[0].interrupted
+        assert call.ear.closed == 0, "they may not be done"
+
+
+# ── what clients are told ──────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("after", [0.14, 0.3, 1.0, 2.5])
+async def test_every_reply_that_is_begun_is_told_to_have_stopped_once(after: float) -> None:
+    async with calling() as call:
+        call.models.hears = ["One two three.", "One two three four."]
+        call.models.says = ["Well then. ", *["So it goes on and on. "] * 8]
+        call.speak()
+        await call.play(after)
+        call.speak()
+        await call.play(20)
+        told = call.kinds("bot-llm-started", "bot-llm-stopped")
+        assert told == ["bot-llm-started", "bot-llm-stopped"] * 2
+        assert len(call.kinds("bot-tts-stopped")) == 2
+
+
 # ── no silent turn ─────────────────────────────────────────────────────────────────────────────
 
 
@@ -363,6 +474,16 @@ async def test_a_filler_breaks_a_long_silence_and_is_not_the_first_audio() -> No
         assert turn.first_audio_at is not None
         assert turn.first_audio_at > turn.first_sound_at + 0.6
         assert turn.heard_text == "Well."
+
+
+async def test_a_filler_is_no_reply() -> None:
+    async with calling(Conduct(filler_after=0.1), filler=speech("Let me think.")) as call:
+        call.models.says = ["* * *"]
+        call.speak()
+        await call.play(4)
+        (turn,) = call.turns
+        assert turn.failed == "reply_empty"
+        assert call.texts("bot-tts-text")[-3:] == ["Sorry", "about", "that."]
 
 
 async def test_a_quick_reply_has_no_filler() -> None:

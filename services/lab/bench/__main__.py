@@ -68,7 +68,7 @@ def _setting(text: str) -> tuple[str, object]:
     """KEY=VALUE; a value that is not JSON is text."""
     key, separator, value = text.partition("=")
     if not separator:
-        raise BadInputError(f"--set {text}: expected KEY=VALUE, such as turn_taking.endpoint_ms=300")
+        raise BadInputError(f"--set {text}: expected KEY=VALUE, such as turn_taking.patience.unsure_ms=400")
     try:
         return key, json.loads(value)
     except ValueError:

@@ -31,7 +31,7 @@ _MEASURED = {
 }
 """What may grow → its key in a turn's record or beside it."""
 
-_MINUTES = 5.0
+_LEAST_MINUTES = 5.0
 """A call shorter than this says nothing about growth."""
 
 
@@ -127,7 +127,7 @@ def summarise(sitting: Sitting) -> Summary:
     ]
     shown += [tables.cut_rates(rates)] if rates else []
     times = [row["at_s"] for row in rows if "at_s" in row]
-    slopes = growth(rows) if times and times[-1] - times[0] > _MINUTES * 60 else {}
+    slopes = growth(rows) if times and times[-1] - times[0] > _LEAST_MINUTES * 60 else {}
     shown += [shown_growth(rows, slopes)] if slopes else []
     premature = [row for row in rows if row["cut"]]
     failed = [row for row in rows if row["record"]["failed"] is not None]

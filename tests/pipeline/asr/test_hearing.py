@@ -10,6 +10,7 @@ import pytest
 import soxr
 
 from pipeline.asr.ear import Ear
+from pipeline.asr.echo import EchoCanceller
 from pipeline.asr.endpointing import EndpointingSettings
 from pipeline.asr.voice_activity import VoiceActivity, load_model
 from pipeline.asr.whisper import WhisperSettings, WhisperTranscriber
@@ -184,6 +185,62 @@ def test_a_microphone_muted_while_the_key_is_down_ends_the_turn() -> None:
     ear.press(1.0)
     assert [type(hearing) for hearing in ear.mute(2.0)] == [SpeechPause, SpeechEnd]
     assert ear.release(3.0) == []
+
+
+class Listener:
+    """Hears one stream in parts."""
+
+    def __init__(self) -> None:
+        self.ear = Ear(VoiceActivity(load_model()), EndpointingSettings())
+        self.now = 0.0
+
+    def hear(self, *parts: Pcm) -> list[Hearing]:
+        heard: list[Hearing] = []
+        pcm = np.concatenate(parts)
+        for start in range(0, len(pcm) - 959, 960):
+            self.now += 0.02
+            heard += self.ear.hear(pcm[start : start + 960], self.now)
+        return heard
+
+
+def test_whoever_begins_as_an_utterance_is_closed_loses_no_syllable() -> None:
+    listener = Listener()
+    speech = spoken("What is the capital of France?")
+    heard = listener.hear(silence(0.5), speech, silence(2.0))
+    assert isinstance(heard[-1], SpeechEnd)
+    voiced = int(np.flatnonzero(np.abs(speech) > 300)[0])
+    begun = (voiced + 4800) // 960 * 960  # a tenth of a second of it: less than an onset takes
+    assert not [h for h in listener.hear(speech[:begun]) if isinstance(h, SpeechOnset)]
+    listener.ear.close_utterance()
+    heard = listener.hear(speech[begun:], silence(0.5))
+    pause = [h for h in heard if isinstance(h, SpeechPause)][-1]
+    assert len(pause.utterance.samples) / 16_000 > (len(speech) - voiced) / 48_000
+
+
+def test_closing_an_utterance_in_mid_speech_keeps_the_ear_collecting() -> None:
+    listener = Listener()
+    speech = spoken("Please tell me how I get to the nearest railway station from here.")
+    listener.hear(silence(0.5), speech[:48_000])
+    listener.ear.close_utterance()
+    heard = listener.hear(speech[48_000:], silence(0.5))
+    pause = [h for h in heard if isinstance(h, SpeechPause)][-1]
+    assert len(pause.utterance.samples) / 16_000 > len(speech) / 48_000 - 1.0
+
+
+def test_switching_a_microphone_off_leaves_the_canceller_alone() -> None:
+    class Counted(EchoCanceller):
+        blocks = 0
+
+        def clean(self, microphone: Pcm) -> Pcm:
+            self.blocks += 1
+            return super().clean(microphone)
+
+    echo = Counted()
+    ear = Ear(VoiceActivity(load_model()), EndpointingSettings(), echo=echo)
+    hear(silence(0.5), ear)
+    before = echo.blocks
+    ear.mute(1.0)
+    assert echo.blocks == before
 
 
 def test_speech_is_told_of_while_it_goes_on() -> None:

@@ -48,7 +48,7 @@ class Delivery:
 
     @property
     def unheard(self) -> Answer | None:
-        """The answer to what the user said, while nothing of it was heard and they may go on with their turn."""
+        """The answer to a spoken turn of which nothing was heard yet: what comes may go on with that turn."""
         answer = self.current
         if answer is None or answer.trace.input is not TurnInput.VOICE or answer.reply.started.is_set():
             return None

@@ -95,13 +95,15 @@ class Ear:
 
     def hear(self, pcm: Pcm, at: float) -> list[Hearing]:
         """Mono audio at WIRE_RATE whose last sample was captured at `at` (seconds)."""
-        gated = pcm if self._echo is None else self._echo.clean(pcm)
-        read = pcm if self._echo is None else self._echo.residual
-        return self._listen(np.stack((gated, read), axis=1).astype(np.float32) / 32768, at)
-
-    def _listen(self, both: Samples, at: float) -> list[Hearing]:
         # Where only our own voice is left, the canceller mutes what decides about speech. What is to be
         # read is not muted: that gate opens some way into a first word.
+        gated = pcm if self._echo is None else self._echo.clean(pcm)
+        read = pcm if self._echo is None else self._echo.residual
+        both = np.stack((gated, read), axis=1).astype(np.float32)
+        return self._listen(both / np.float32(32768), at)
+
+    def _listen(self, both: Samples, at: float) -> list[Hearing]:
+        """`both`, shape (n, 2): what decides about speech, and what is read."""
         audio = np.concatenate((self._rest, self._resampler.resample_chunk(both)))
         count = len(audio) // WINDOW
         self._rest = audio[count * WINDOW :]

@@ -45,8 +45,8 @@ class PatienceSettings:
 
 _CERTAIN = 2.5
 _LIKELY = 1.5
-_DOUBTFUL = -0.25
-"""Log-odds. Of those pauses, by words alone, 54, 78 and 94 % at the end score above these, and 0, 2 and 7 %
+_DOUBTFUL = -0.5
+"""Log-odds. Of those pauses, by words alone, 54, 78 and 96 % at the end score above these, and 0, 2 and 10 %
 of those inside."""
 
 _CERTAIN_UNREAD = 1.5

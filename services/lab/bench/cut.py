@@ -15,6 +15,9 @@ BINS = ((300, 450), (450, 600), (600, 750), (750, 900))
 _HALF = 0.5
 """Share of a part's words below which the part is missing: recognisers mishear some of any sentence."""
 
+_ENOUGH = 2
+"""Words that a part must have for that: of one, being misheard and being lost look the same."""
+
 
 def reasons(exchange: Exchange, heard: Sequence[Heard]) -> list[str]:
     """Why an utterance counts as cut, empty when it does not."""
@@ -29,6 +32,8 @@ def reasons(exchange: Exchange, heard: Sequence[Heard]) -> list[str]:
         found.append(f"{len(exchange.records)} turns")
     if exchange.answered and exchange.spoken.pause is not None:
         pause = exchange.spoken.pause
+        if exchange.began is not None and exchange.began > utterance.onset + pause.at:
+            found.append("the turn began after the pause")
         found += missing(pause.before, pause.after, exchange.records[-1]["user_text"] or "")
     return found
 
@@ -47,9 +52,9 @@ def missing(before: Sequence[str], after: Sequence[str], user_text: str) -> list
     found = matched([*sides[0], *sides[1]], words(user_text))
     first, second = found[: len(sides[0])], found[len(sides[0]) :]
     shares = [sum(side) / max(1, len(side)) for side in (first, second)]
-    if shares[0] < _HALF <= shares[1]:
+    if len(first) >= _ENOUGH and shares[0] < _HALF <= shares[1]:
         return ["the words before the pause are missing"]
-    if shares[1] < _HALF <= shares[0]:
+    if len(second) >= _ENOUGH and shares[1] < _HALF <= shares[0]:
         return ["the words after the pause are missing"]
     return []
 

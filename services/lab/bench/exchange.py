@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from pipeline.clock import Clock
@@ -29,6 +30,9 @@ class Exchange:
     records: Sequence[Mapping[str, Any]]
     answered: bool
     """The last record came after the utterance's end, of a reply that nothing cut short."""
+    began: float | None = None
+    """When, by the server, the speech of the turn that answered began, on the caller's clock: true where
+    both run on one machine."""
 
 
 async def ask(user: SyntheticUser, spoken: Spoken, clock: Clock) -> Exchange:
@@ -43,7 +47,11 @@ async def ask(user: SyntheticUser, spoken: Spoken, clock: Clock) -> Exchange:
     answered = await until_answered(user, utterance, since)
     await until_settled(user, clock)
     records = [told.data["record"] for told in user.told[since:] if told.type == "visavis.turn"]
-    return Exchange(spoken, utterance, records, answered)
+    began = None
+    if records and records[-1]["started_at"] is not None:
+        wall = datetime.now(UTC).timestamp() - clock.now()
+        began = datetime.fromisoformat(records[-1]["started_at"]).timestamp() - wall
+    return Exchange(spoken, utterance, records, answered, began)
 
 
 async def until_answered(user: SyntheticUser, utterance: Utterance, since: int) -> bool:

@@ -31,8 +31,8 @@ _MEASURED = {
 }
 """What may grow → its key in a turn's record or beside it."""
 
-_LEAST_MINUTES = 5.0
-"""A call shorter than this says nothing about growth."""
+_WARM_UP = 300.0
+"""Seconds of a call in which caches, arenas and the like fill up to their size; what grows afterwards grows."""
 
 
 def benchmark(name: str, questions: int, pauses: int) -> Benchmark:
@@ -126,8 +126,7 @@ def summarise(sitting: Sitting) -> Summary:
         tables.spreads("stages: shares of it", shares),
     ]
     shown += [tables.cut_rates(rates)] if rates else []
-    times = [row["at_s"] for row in rows if "at_s" in row]
-    slopes = growth(rows) if times and times[-1] - times[0] > _LEAST_MINUTES * 60 else {}
+    slopes = growth(rows)
     shown += [shown_growth(rows, slopes)] if slopes else []
     premature = [row for row in rows if row["cut"]]
     failed = [row for row in rows if row["record"]["failed"] is not None]
@@ -164,10 +163,12 @@ def stage_shares(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
 
 
 def growth(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Theil–Sen slope over the turns of each quantity that may grow."""
+    """Theil–Sen slope over the turns after the warm-up of each quantity that may grow."""
+    times = [row["at_s"] for row in rows if "at_s" in row]
+    warm = [row for row in rows if times and row.get("at_s", 0.0) > times[0] + _WARM_UP]
     slopes = {}
     for name, key in _MEASURED.items():
-        points = [(k, y) for k, row in enumerate(rows) if (y := _value(row, key)) is not None]
+        points = [(k, y) for k, row in enumerate(warm) if (y := _value(row, key)) is not None]
         if len(points) >= 3:
             slopes[name] = slope(*zip(*points, strict=True)).rounded(4)
     return slopes
@@ -175,7 +176,7 @@ def growth(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
 
 def shown_growth(rows: Sequence[Row], slopes: Mapping[str, Mapping[str, float]]) -> Table:
     """The slopes as a table."""
-    title = f"slopes over {len(rows)} turns"
+    title = f"slopes over {len(rows)} turns, without the first {_WARM_UP / 60:g} minutes"
     columns = ("per turn", "slope", "95 % low", "high")
     return tables.plain(title, columns, [(name, *found.values()) for name, found in slopes.items()])
 

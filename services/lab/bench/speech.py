@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from pipeline.errors import VisavisError
+from pipeline.events import WIRE_RATE
 from services import own_module
 from services.lab import speech_file
 from services.lab.bench import splice
@@ -43,6 +44,8 @@ class Pause:
     """Between words that belong together, not at the border of two clauses."""
     before: tuple[str, ...]
     after: tuple[str, ...]
+    at: float
+    """Seconds from the utterance's first voiced sample to the pause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,10 @@ class Studio:
             return None
         added = len(spliced.pcm) - len(file.pcm)
         voiced = Run(file.voiced.start, file.voiced.end + added)
-        return SpeechFile(file.path, spliced.pcm, voiced), Pause(round(seconds * 1000, 1), inside, *parts)
+        begins = (spliced.pause.start - voiced.start) / WIRE_RATE
+        return SpeechFile(file.path, spliced.pcm, voiced), Pause(
+            round(seconds * 1000, 1), inside, *parts, begins
+        )
 
     def _job(self, text: str, name: str, *, boundaries: bool = False) -> dict[str, Any]:
         voices = ["piper", "piper"]

@@ -1,6 +1,7 @@
 """When an utterance counts as cut off, on made-up calls."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ BEFORE, AFTER = ("I", "would", "like", "the"), ("blue", "bicycle", "please")
 def exchange(*user_texts: str, pause: bool = True, answered: bool = True) -> Exchange:
     """The user spoke from 100 to 103 s; one turn for each text."""
     file = SpeechFile(Path("q.wav"), tone(0.1), Run(0, 4800))
-    spoken = Spoken(file, "", "human", "v", Pause(600.0, True, BEFORE, AFTER) if pause else None)
+    spoken = Spoken(file, "", "human", "v", Pause(600.0, True, BEFORE, AFTER, 1.5) if pause else None)
     utterance = Utterance(file, asyncio.Event(), onset=100.0, end=103.0)
     records: list[dict[str, Any]] = [{**empty_record(), "user_text": text} for text in user_texts]
     return Exchange(spoken, utterance, records, answered)
@@ -90,3 +91,14 @@ def test_rates_by_kind_and_length() -> None:
     assert found["750-900 ms"]["of"] == 1, "the last bin has its end"
     assert "600-750 ms" not in found
     assert found["all"]["low_percent"] < 33.3 < found["all"]["high_percent"]
+
+
+def test_a_turn_that_began_after_the_pause_lost_what_came_before() -> None:
+    late = replace(exchange("the blue bicycle, please."), began=102.1)
+    assert "the turn began after the pause" in cut.reasons(late, heard(silence(3.4), tone(2.0)))
+    in_time = replace(exchange(WHOLE), began=100.02)
+    assert cut.reasons(in_time, heard(silence(3.4), tone(2.0))) == []
+
+
+def test_a_single_word_misheard_is_no_cut() -> None:
+    assert cut.missing(("Like",), ("your", "country"), "What your country") == []

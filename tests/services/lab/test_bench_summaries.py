@@ -75,7 +75,9 @@ def test_several_callers_are_compared_with_one() -> None:
 
 
 def test_what_grows_is_named() -> None:
-    rows = [row(500.0 + k % 3, rss_mb=900 + k, threads=20) for k in range(30)]
+    rows = [row(500.0 + k % 3, rss_mb=900 + k, threads=20, at_s=30.0 * k) for k in range(40)]
+    for warming_up in rows[:10]:
+        warming_up["rss_mb"] *= 0.5
     summary = endurance.summarise(sitting(rows))
     assert summary.results["slopes_per_turn"]["server memory, MB"]["value"] == 1
     assert summary.results["slopes_per_turn"]["server threads"]["value"] == 0

@@ -32,7 +32,7 @@ _MEASURED = {
 """What may grow → its key in a turn's record or beside it."""
 
 _WARM_UP = 300.0
-"""Seconds of a call in which caches, arenas and the like fill up to their size; what grows afterwards grows."""
+"""Seconds of a call in which caches, arenas and the like fill up to their size."""
 
 
 def benchmark(name: str, questions: int, pauses: int) -> Benchmark:

@@ -29,6 +29,10 @@ _ECHO_DELAY = 0.7
 _REMEMBERED = 60.0
 """Seconds for which what was played is kept: longer than any utterance."""
 
+_WHOLE_ANSWER = 0.9
+"""Probability that a sentence ends after "Yes" or "Hello"; the engine, which reads them as beginnings, gives
+next to none."""
+
 _COVERS = 0.064
 """A transcript of the speech up to this long before its end, in seconds, is a transcript of all of it."""
 
@@ -178,7 +182,7 @@ class Listening:
 
     def _evidence_of(self, text: str, words: float | None) -> Evidence:
         if stands_alone(text, self._stages.language):
-            words = 1.0
+            words = _WHOLE_ANSWER
         return Evidence(words, _punctuated(text), len(text.split()))
 
     def paused(self, utterance: Utterance) -> None:

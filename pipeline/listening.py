@@ -29,7 +29,7 @@ _ECHO_DELAY = 0.7
 _REMEMBERED = 60.0
 """Seconds for which what was played is kept: longer than any utterance."""
 
-_WHOLE_ANSWER = 0.9
+_WHOLE_ANSWER = 0.97
 """Probability that a sentence ends after "Yes" or "Hello"; the engine, which reads them as beginnings, gives
 next to none."""
 

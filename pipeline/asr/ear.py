@@ -1,5 +1,6 @@
 """One user's microphone: 48 kHz audio in; stirrings, onsets, pauses with their utterance, and ends out."""
 
+import math
 from collections import deque
 
 import numpy as np
@@ -26,6 +27,10 @@ from pipeline.events import (
 
 _TAIL_SECONDS = 0.1
 """Silence kept after the last voiced moment: Whisper drops final consonants without any."""
+
+_STIR_KEPT = 1.2
+"""Seconds for which a sound too short for an onset may yet be the beginning of what follows: "Ask … what you
+can do"."""
 
 _INAUDIBLE = 2.5e-4
 """Power next to the loudest of an utterance, −36 dB, that is no speech however sure the VAD still is: its
@@ -72,7 +77,8 @@ class Ear:
         # "MQ": 16 bit and a delay of about 2 ms; the higher settings only add delay to speech.
         self._resampler = soxr.ResampleStream(WIRE_RATE, HEARING_RATE, 2, dtype="float32", quality="MQ")
         self._rest = np.zeros((0, 2), np.float32)
-        self._before: deque[Samples] = deque(maxlen=max(1, round(pre_roll / WINDOW_SECONDS)) + 4)
+        self._pre_roll = pre_roll
+        self._before: deque[Samples] = deque(maxlen=round((pre_roll + _STIR_KEPT + 0.5) / WINDOW_SECONDS))
         self._utterance: deque[Samples] = deque(maxlen=round((settings.max_utterance + 1) / WINDOW_SECONDS))
         self._collecting = False
         self._pressed = False
@@ -83,6 +89,8 @@ class Ear:
         self._loudest = 0.0
         """Power of the loudest window of this utterance."""
         self._started = 0.0
+        self._stirred = -math.inf
+        """When a sound began last that was no onset by itself."""
         self._newest = 0.0
         self._told = 0.0
         self._lulls = Lulls()
@@ -148,6 +156,7 @@ class Ear:
             marks += self.judged(0.0)
         self._activity.reset()
         self._before.clear()
+        self._stirred = -math.inf
         return marks
 
     def reconnected(self) -> None:
@@ -201,12 +210,17 @@ class Ear:
             return []
         match mark:
             case Mark.STIR:
+                if self._endpointing.run_started > self._stirred + _STIR_KEPT:
+                    self._stirred = self._endpointing.run_started
                 return [Stirring(at=self._endpointing.run_started)]
             case Mark.STILL:
                 return [Stilled(at=end)]
             case Mark.ONSET | Mark.RESUMED:
-                self._begin(self._endpointing.run_started)
-                return [SpeechOnset(at=self._endpointing.run_started)]
+                begun = self._endpointing.run_started
+                if mark is Mark.ONSET and begun - self._stirred <= _STIR_KEPT:
+                    begun = self._stirred
+                self._begin(begun)
+                return [SpeechOnset(at=begun)]
             case Mark.PAUSE:
                 return [self._pause(end)]
             case Mark.END:
@@ -226,9 +240,11 @@ class Ear:
 
     def _begin(self, at: float) -> None:
         self._told = self._newest
+        self._stirred = -math.inf
         if not self._collecting:
             self._collecting = True
-            self._utterance.extend(self._before)
+            kept = math.ceil((self._newest - at + self._pre_roll) / WINDOW_SECONDS)
+            self._utterance.extend(list(self._before)[-kept:])
             self._before.clear()
             self._started = at
 

@@ -48,7 +48,7 @@ _LIKELY = 1.5
 """Log-odds. Of those pauses, by words alone, 78 % at the end score above the latter, and 2 % of those inside;
 above the former, where waiting less gains nothing any more, no pause inside comes near."""
 
-_DOUBTFUL = -0.5
+_DOUBTFUL = -1.0
 _DOUBTFUL_SHORT = 1.0
 """Log-odds below which it is clearly no end. A recogniser completes what was only begun ("There is a |
 problem" becomes "There is a problem."), and a few words are easily completed."""
@@ -61,6 +61,9 @@ _CERTAIN_UNREAD = 1.5
 
 _ENOUGH_WORDS = 10
 """More do not make the end likelier."""
+
+_HESITATION = 0.75
+"""Exponent of doubt: below 1, a little of it already costs some patience."""
 
 _USUAL_SOUND = 0.21
 """What a sound that was not judged counts: the mean of those pauses."""
@@ -87,7 +90,7 @@ class Patience:
         if score >= _certain(evidence):
             return least
         doubt = min(1.0, (_certain(evidence) - score) / (_certain(evidence) - doubtful))
-        return least + math.sqrt(doubt) * (most - least)
+        return least + math.pow(doubt, _HESITATION) * (most - least)
 
     @property
     def when_certain(self) -> float:

@@ -18,6 +18,7 @@ from pipeline.errors import MissingModelError
 from pipeline.events import (
     Hearing,
     Pcm,
+    Samples,
     SpeechEnd,
     SpeechOnset,
     SpeechPause,
@@ -161,8 +162,9 @@ def test_what_is_kept_of_an_utterance_is_bounded() -> None:
 
 def test_a_muted_microphone_ends_the_utterance() -> None:
     ear = Ear(VoiceActivity(load_model()), EndpointingSettings())
-    hear(np.concatenate((silence(0.5), spoken("What is the capital of France?")[:38_400])), ear)
-    assert [type(hearing) for hearing in ear.mute(5.0)][-2:] == [SpeechPause, SpeechEnd]
+    heard = hear(np.concatenate((silence(0.5), spoken("What is the capital of France?")[:38_400])), ear)
+    heard += ear.mute(5.0)  # also in a gap within the speech
+    assert [type(hearing) for hearing in heard][-2:] == [SpeechPause, SpeechEnd]
 
 
 def test_a_pressed_key_is_speech_whatever_is_heard_and_its_release_the_end() -> None:
@@ -225,6 +227,36 @@ def test_closing_an_utterance_in_mid_speech_keeps_the_ear_collecting() -> None:
     heard = listener.hear(speech[48_000:], silence(0.5))
     pause = [h for h in heard if isinstance(h, SpeechPause)][-1]
     assert len(pause.utterance.samples) / 16_000 > len(speech) / 48_000 - 1.0
+
+
+class Loudness(VoiceActivity):
+    """Takes everything loud for speech."""
+
+    def __init__(self) -> None:
+        pass
+
+    def probability(self, window: Samples) -> float:
+        return 0.9 if float(np.abs(window).max()) > 0.01 else 0.0
+
+    def reset(self) -> None:
+        pass
+
+
+def tone(seconds: float) -> Pcm:
+    return (8000 * np.sin(np.arange(round(seconds * 48_000)) * 0.05)).astype(np.int16)
+
+
+@pytest.mark.parametrize(("pause", "kept"), [(0.6, True), (1.6, False)])
+def test_a_word_too_short_for_an_onset_belongs_to_what_follows_soon(pause: float, kept: bool) -> None:
+    listener = Listener()
+    listener.ear = Ear(Loudness(), EndpointingSettings())
+    heard = listener.hear(silence(1.0), tone(0.07), silence(pause), tone(1.0), silence(0.5))
+    onset = next(h for h in heard if isinstance(h, SpeechOnset))
+    utterance = next(h for h in heard if isinstance(h, SpeechPause)).utterance
+    begun = 1.0 if kept else 1.07 + pause
+    assert onset.at == pytest.approx(begun, abs=0.05)
+    assert utterance.started_at == pytest.approx(begun, abs=0.05)
+    assert len(utterance.samples) / 16_000 == pytest.approx(2.07 + pause - begun + 0.3 + 0.1, abs=0.1)
 
 
 def test_switching_a_microphone_off_leaves_the_canceller_alone() -> None:

@@ -33,6 +33,7 @@ async def test_a_reply_is_stopped_by_button_and_key(open_page: Open, server: Fak
     await page.get_by_label("Message to Vis").press("Escape")
     assert await told(session, "visavis.interrupt") == {}
     await page.get_by_role("button", name="Settings").click()
+    await expect(page.get_by_role("dialog")).to_be_visible()
     await page.keyboard.press("Escape")
     await expect(page.get_by_role("dialog")).to_be_hidden()
     session.state(agent="preparing", mood="thinking")

@@ -2,6 +2,7 @@
 
 import json
 import secrets
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -177,6 +178,8 @@ def compare(a: str, b: str, benchmark: str | None, kept: Path) -> None:
 
 
 if __name__ == "__main__":
+    # Whatever stops a run, what was measured is kept.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     try:
         main()
     except VisavisError as error:

@@ -243,7 +243,8 @@ class Ear:
         self._stirred = -math.inf
         if not self._collecting:
             self._collecting = True
-            kept = math.ceil((self._newest - at + self._pre_roll) / WINDOW_SECONDS)
+            # At least one: a slice of the last 0 would be all of it.
+            kept = max(1, math.ceil((self._newest - at + self._pre_roll) / WINDOW_SECONDS))
             self._utterance.extend(list(self._before)[-kept:])
             self._before.clear()
             self._started = at

@@ -13,7 +13,7 @@ _FAINT = 0.03
 
 
 class Lulls:
-    """Fed with the power of every window of an utterance. There are about three lulls a second, and the
+    """Fed with the power of every window. In speech there are about three lulls a second, and the
     last lies 60 ms before the end of speech in the median of 49 utterances."""
 
     def __init__(self) -> None:

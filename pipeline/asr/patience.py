@@ -89,7 +89,7 @@ class Patience:
         least, most = self.when_certain, max(self.when_certain, self._settings.unsure)
         if score >= _certain(evidence):
             return least
-        doubt = min(1.0, (_certain(evidence) - score) / (_certain(evidence) - doubtful))
+        doubt = (_certain(evidence) - score) / (_certain(evidence) - doubtful)
         return least + math.pow(doubt, _HESITATION) * (most - least)
 
     @property

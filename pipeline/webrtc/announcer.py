@@ -66,7 +66,6 @@ class Announcer:
 
     def composed(self) -> None:
         """Nothing further will be written or voiced."""
-        """Nothing further will be written or voiced."""
         self._send(rtvi.message("bot-llm-stopped"))
         self._send(rtvi.message("bot-tts-stopped"))
 

@@ -28,6 +28,12 @@ def glimpse(call: Call, ended_at: float | None = None) -> None:
     call.dialogue.heard(SpeechProgress(now, utterance))
 
 
+def say_what_does_not_seem_all(call: Call) -> None:
+    call.models.complete = 0.01
+    call.dialogue.heard(SpeechOnset(call.clock.now()))
+    glimpse(call)
+
+
 def loudest(call: Call) -> int:
     return int(np.abs(call.dialogue.delivery.playout.next_frame().astype(int)).max())
 
@@ -200,9 +206,7 @@ async def test_a_failed_draft_is_the_turns_failure_only_if_it_becomes_one() -> N
 async def test_nothing_is_begun_on_words_that_do_not_seem_to_be_all() -> None:
     async with calling() as call:
         call.models.hears = ["What is the"]
-        call.models.complete = 0.01
-        call.dialogue.heard(SpeechOnset(call.clock.now()))
-        glimpse(call)
+        say_what_does_not_seem_all(call)
         await call.play(1)
         assert call.models.prompts == []
 
@@ -210,9 +214,7 @@ async def test_nothing_is_begun_on_words_that_do_not_seem_to_be_all() -> None:
 async def test_what_was_heard_right_before_a_pause_is_answered_before_all_of_it_is_transcribed() -> None:
     async with calling() as call:
         call.models.hears = ["I would like", "I would like"]
-        call.models.complete = 0.01
-        call.dialogue.heard(SpeechOnset(call.clock.now()))
-        glimpse(call)
+        say_what_does_not_seem_all(call)
         await call.play(0.12)
         assert call.models.prompts == [], "it does not seem to be all"
         call.pause()
@@ -230,9 +232,7 @@ async def test_what_was_heard_right_before_a_pause_is_answered_before_all_of_it_
 async def test_what_was_heard_long_before_a_pause_is_not() -> None:
     async with calling() as call:
         call.models.hears = ["I would like", "I would like some tea"]
-        call.models.complete = 0.01
-        call.dialogue.heard(SpeechOnset(call.clock.now()))
-        glimpse(call)
+        say_what_does_not_seem_all(call)
         await call.play(0.2)
         call.pause()
         await call.play(0.06)
@@ -242,9 +242,7 @@ async def test_what_was_heard_long_before_a_pause_is_not() -> None:
 async def test_whoever_goes_on_after_such_a_pause_is_not_answered() -> None:
     async with calling() as call:
         call.models.hears = ["I would like", "I would like some tea."]
-        call.models.complete = 0.01
-        call.dialogue.heard(SpeechOnset(call.clock.now()))
-        glimpse(call)
+        say_what_does_not_seem_all(call)
         await call.play(0.12)
         call.pause()
         await call.play(0.04)

@@ -21,7 +21,6 @@ from services.lab.synthetic_user import SyntheticUser, calling
 LONGEST_GAP = 1.2
 """Seconds between an answer and the next question, at most: nobody speaks by the clock."""
 
-
 _MEASURED = {
     "time to first audio, ms": "time_to_first_audio_ms",
     "queue, ms": "queue_ms",

@@ -6,12 +6,14 @@ silence, and cancelling the task that composes it undoes all of it, down to the 
 
 import asyncio
 from contextlib import aclosing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from pipeline.audible import audible_runs
 from pipeline.clock import Clock
 from pipeline.errors import EmptyReplyError, StageError
 from pipeline.events import (
+    WIRE_RATE,
     LanguageModel,
     Prompt,
     Span,
@@ -27,6 +29,13 @@ from pipeline.webrtc.reply import Reply
 
 _CLAUSES_AHEAD = 4
 """Clauses that may wait for the synthesizer; reading the model's stream waits when there are more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Clause:
+    text: str
+    at: float
+    """When it was written."""
 
 
 class AnswerListener(Protocol):
@@ -120,7 +129,7 @@ class Answer:
         """Think and speak at once: a clause is voiced while the next is written. Raises StageError."""
         self.begun = True
         failure: StageError | None = None
-        clauses: asyncio.Queue[str | None] = asyncio.Queue(_CLAUSES_AHEAD)
+        clauses: asyncio.Queue[_Clause | None] = asyncio.Queue(_CLAUSES_AHEAD)
         try:
             async with asyncio.TaskGroup() as scope:
                 scope.create_task(self._think(prompt, model, clauses))
@@ -155,7 +164,7 @@ class Answer:
         if self._listener is not None:
             self._listener.answer_composed()
 
-    async def _think(self, prompt: Prompt, model: LanguageModel, clauses: asyncio.Queue[str | None]) -> None:
+    async def _think(self, prompt: Prompt, model: LanguageModel, clauses: asyncio.Queue[_Clause | None]) -> None:
         speakable, cutter = SpeakableText(), self._cutter
         started = self._clock.now()
         async with aclosing(model.stream(prompt)) as deltas:
@@ -167,8 +176,8 @@ class Answer:
             await self._hand_on(clause, clauses)
         await clauses.put(None)
 
-    async def _hand_on(self, clause: str, clauses: asyncio.Queue[str | None]) -> None:
-        await clauses.put(clause)
+    async def _hand_on(self, clause: str, clauses: asyncio.Queue[_Clause | None]) -> None:
+        await clauses.put(_Clause(clause, self._clock.now()))
         if self._first_clause:
             self._first_clause = False
             self.opened.set()
@@ -181,24 +190,34 @@ class Answer:
             await self.committed.wait()
             self._rested += self._clock.now() - paused_at
 
-    async def _speak(self, synthesizer: Synthesizer, clauses: asyncio.Queue[str | None]) -> None:
-        while (text := await clauses.get()) is not None:
-            clause: str | None = text
+    async def _speak(self, synthesizer: Synthesizer, clauses: asyncio.Queue[_Clause | None]) -> None:
+        while (written := await clauses.get()) is not None:
+            clause: str | None = written.text
             started = self._clock.now()
-            async with aclosing(synthesizer.stream(text)) as pieces:
+            async with aclosing(synthesizer.stream(written.text)) as pieces:
                 async for piece in pieces:
                     if not self._voiced.is_set():
                         self._span(Stage.TTS, started)
-                    await self._add(piece, clause, own=True)
+                    voiced_at = self._clock.now()
+                    at = await self._add(piece, clause, own=True)
+                    if at is not None:
+                        self._note_voiced(piece, at)
+                        if clause is not None:
+                            self.trace.clause_times.append((at, written.at, voiced_at))
                     self._voiced.set()
                     self.synthesised += piece.duration
                     clause = None
 
-    async def _add(self, chunk: SpeechChunk, clause: str | None, *, own: bool) -> None:
-        """Queue a chunk; `clause` is the text that begins with it, None when that began before."""
+    def _note_voiced(self, piece: SpeechChunk, at: float) -> None:
+        if self.trace.first_audible is None and (runs := audible_runs(piece.pcm)):
+            self.trace.first_audible = at + runs[0].start / WIRE_RATE
+
+    async def _add(self, chunk: SpeechChunk, clause: str | None, *, own: bool) -> float | None:
+        """Queue a chunk; `clause` is the text that begins with it, None when that began before. Its audio
+        position; None when the reply was stopped."""
         at = await self.reply.add(chunk, own=own)
         if at is None:
-            return
+            return None
         if clause is not None:
             self._clauses.append((clause, at))
             if self._listener is not None:
@@ -206,6 +225,7 @@ class Answer:
         self._chunks.append((chunk, at))
         if self._listener is not None:
             self._listener.answer_chunk(chunk, at)
+        return at
 
     def _note(self, delta: TextDelta, started: float) -> None:
         trace = self.trace

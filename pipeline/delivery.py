@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pipeline.answer import Answer
 from pipeline.clock import Clock
 from pipeline.conversation import Conversation, Exchange
-from pipeline.events import Message, SpeechChunk, TurnInput, TurnRecorder
+from pipeline.events import Message, SpeechChunk, Timeline, TurnInput
 from pipeline.stages import Stages
 from pipeline.webrtc.announcer import Announcer
 from pipeline.webrtc.heard import HeardPosition
@@ -24,7 +24,7 @@ class Delivery:
         stages: Stages,
         clock: Clock,
         announcer: Announcer,
-        recorder: TurnRecorder,
+        timeline: Timeline,
         rtp_origin: Callable[[], int | None],
         *,
         on_start: Callable[[], None],
@@ -37,7 +37,7 @@ class Delivery:
         self._stages = stages
         self._clock = clock
         self._announcer = announcer
-        self._recorder = recorder
+        self._timeline = timeline
         self._on_start = on_start
         self._on_word = on_word
         self._conversation = Conversation()
@@ -54,6 +54,12 @@ class Delivery:
             return None
         return answer
 
+    @property
+    def playing(self) -> str | None:
+        """Id of the turn whose reply goes out."""
+        answer = self.current
+        return answer.trace.turn_id if answer is not None and answer.is_turn else None
+
     def begin(self, answer: Answer) -> None:
         """From here on, this answer is what is played and seen."""
         self.current = answer
@@ -69,11 +75,23 @@ class Delivery:
         self._announcer.reopened()
         return answer
 
-    def interrupt(self) -> Answer:
-        """The user has the floor: empty the queue, close the mouth, keep what was heard."""
+    def hold(self) -> None:
+        """The user speaks: stand still."""
+        self.playout.hold()
+        self._timeline.held(True)
+
+    def resume(self) -> None:
+        """It was nothing: go on."""
+        self.playout.resume()
+        self._timeline.held(False)
+
+    def interrupt(self, by: float | None) -> Answer:
+        """The user has the floor: empty the queue, close the mouth, keep what was heard. `by`: when their
+        voice set in; None when it was no voice."""
         heard = self.position.heard(self._clock.now())
         answer = self._stopped()
         answer.trace.cancels += 1
+        answer.trace.interrupted_by = by
         self.close(answer, interrupted=True, heard=heard)
         return answer
 
@@ -100,13 +118,14 @@ class Delivery:
         trace.failed = trace.failed or failed
         trace.heard_text = answer.reply.heard_text(heard)
         self._conversation.add(Exchange(trace.user_text, trace.heard_text))
-        self._announcer.turn(self._recorder(trace))
+        self._announcer.turn(self._timeline.turn_over(trace))
 
     def _stopped(self) -> Answer:
         answer = self.current
         assert answer is not None
         self.current = None
         self.playout.stop()
+        self._timeline.held(False)
         self._stages.performer.clear()
         if not answer.composed:
             self._announcer.composed()

@@ -28,8 +28,8 @@ from pipeline.events import (
     Stilled,
     Stirring,
     Transcript,
+    Timeline,
     TurnInput,
-    TurnRecorder,
     Utterance,
 )
 from pipeline.listening import Listening
@@ -53,7 +53,7 @@ class Dialogue:
         stages: Stages,
         clock: Clock,
         announcer: Announcer,
-        recorder: TurnRecorder,
+        timeline: Timeline,
         scope: asyncio.TaskGroup,
         rtp_origin: Callable[[], int | None],
     ) -> None:
@@ -64,7 +64,7 @@ class Dialogue:
             stages,
             clock,
             announcer,
-            recorder,
+            timeline,
             rtp_origin,
             on_start=lambda: self._do(self._floor.reply_started()),
             on_word=self._listening.played,
@@ -80,6 +80,8 @@ class Dialogue:
         self._answers: dict[int, tuple[Answer, asyncio.Task[None]]] = {}
         self._utterance: Utterance | None = None
         self._typed = ""
+        self._onset: float | None = None
+        """When the user's voice last set in; None since they typed or pressed a button."""
         self._opened = False
         self._asides = Asides(scope)
 
@@ -99,6 +101,7 @@ class Dialogue:
                 self._do(self._floor.stilled())
                 return
             case SpeechOnset(at=at):
+                self._onset = at
                 self._listening.went_on(at)
                 self._speculation.went_on()
                 self._do(self._floor.speech_started())
@@ -116,7 +119,7 @@ class Dialogue:
     def typed(self, text: str) -> None:
         """The user sent text: a turn of its own."""
         self.last_activity = self._clock.now()
-        self._typed = text
+        self._typed, self._onset = text, None
         self._do(self._floor.typed())
 
     def pressed(self, pressed: bool) -> None:
@@ -127,6 +130,7 @@ class Dialogue:
 
     def interrupted(self) -> None:
         """The user asked for silence."""
+        self._onset = None
         if actions := self._floor.interrupted():
             self._do(actions)
             self._warm()
@@ -206,11 +210,11 @@ class Dialogue:
                 case floor.Unduck():
                     playout.unduck()
                 case floor.Hold():
-                    playout.hold()
+                    self.delivery.hold()
                 case floor.Resume():
-                    playout.resume()
+                    self.delivery.resume()
                 case floor.Cancel():
-                    _, task = self._answers.pop(self.delivery.interrupt().revision)
+                    _, task = self._answers.pop(self.delivery.interrupt(self._onset).revision)
                     task.cancel()
                 case floor.Reopen():
                     self._listening.reopened()

@@ -4,7 +4,7 @@ Stages never import each other: they take and return what is defined here, and `
 them together. Times are monotonic seconds of `clock.py` unless a field says otherwise.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -400,6 +400,12 @@ class TurnTrace:
     failed: str | None = None
     spans: list[Span] = field(default_factory=list)
     first_token_at: float | None = None
+    clause_times: list[tuple[float, float, float]] = field(default_factory=list)
+    """Of each clause: where in the reply it begins (seconds), when it was written, when its sound came."""
+    first_audible: float | None = None
+    """Audio position of the first audible sample of the reply's own words."""
+    interrupted_by: float | None = None
+    """When the user's voice set in that ended the reply."""
     first_sound_at: float | None = None
     first_audio_at: float | None = None
     """When the first sample of the reply's own words left; apologies and fillers do not count."""
@@ -415,7 +421,69 @@ class TurnTrace:
     """Seconds of speech that were synthesised for them."""
 
 
-class TurnRecorder(Protocol):
-    """The timeline's seam: told once about every turn, when it is over; gives its record."""
+@dataclass(frozen=True, slots=True)
+class ClockStamps:
+    """A request for the time and its answer; seconds, of the client's clock and of ours."""
 
-    def __call__(self, trace: TurnTrace) -> Mapping[str, Any]: ...
+    asked: float
+    """Client: the request left."""
+    received: float
+    """Ours: it came."""
+    answered: float
+    """Ours: the answer left."""
+    returned: float
+    """Client: it came."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientObservation:
+    """What a client played and showed since it last said so: RTP time stamps, and when, by its own clock."""
+
+    sound: Sequence[tuple[int, float]] = ()
+    pictures: Sequence[tuple[int, float]] = ()
+    hidden: bool = False
+    """Nothing is painted now: the page is in the background."""
+    lacks: frozenset[str] = frozenset()
+    """"sound", "pictures": what the client has no means to tell."""
+
+
+class Timeline(Protocol):
+    """The observer of one session. It is told, and nothing waits for it."""
+
+    def connected(self, rtp_origin: Callable[[str], int | None]) -> None:
+        """`rtp_origin` of "audio" and "video": RTP time stamp = (pts + origin) mod 2**32."""
+        ...
+
+    def voice_made(self, pts: int, turn: str | None, span: tuple[float, float] | None) -> None:
+        """A frame of sound goes out; `span`: the audio positions in it, None for silence."""
+        ...
+
+    def picture_made(
+        self, pts: int, at: float, turn: str | None, position: float | None, *, moving: bool
+    ) -> None:
+        """A picture was drawn at `at` for an audio position; `moving`: with the mouth open."""
+        ...
+
+    def packet_sent(self, kind: str, rtp_timestamp: int) -> None:
+        """A packet of "audio" or "video" left."""
+        ...
+
+    def held(self, held: bool) -> None:
+        """The reply stands still for the user, or no longer."""
+        ...
+
+    def stamped(self, stamps: ClockStamps) -> None: ...
+
+    def speech_ended(self, client_time: float) -> None:
+        """A client that makes its user's speech says when it ended."""
+        ...
+
+    def observed(self, observation: ClientObservation) -> None: ...
+
+    def turn_over(self, trace: TurnTrace) -> Mapping[str, Any]:
+        """Told once about every turn; gives what the server knows of it as a record."""
+        ...
+
+    def close(self) -> None:
+        """The call is over."""
+        ...

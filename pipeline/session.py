@@ -6,16 +6,17 @@ goes. What is said and when is the dialogue's business.
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Any
 
 from aiortc import RTCSessionDescription
 
 from pipeline.clock import Clock
 from pipeline.dialogue import Dialogue
 from pipeline.errors import BadMessageError, BadOfferError
-from pipeline.events import TurnRecorder
+from pipeline.events import Timeline
 from pipeline.stages import Stages
 from pipeline.webrtc import rtvi
 from pipeline.webrtc.announcer import Announcer
@@ -53,12 +54,13 @@ class Session:
         stages: Stages,
         settings: SessionSettings,
         clock: Clock,
-        recorder: TurnRecorder,
+        timeline: Timeline,
     ) -> None:
         self.session_id = session_id
         self._settings = settings
         self._stages = stages
         self._clock = clock
+        self._timeline = timeline
         self._scope = asyncio.TaskGroup()
         self._hang_up = asyncio.Event()
         self._restarted = asyncio.Event()
@@ -70,11 +72,16 @@ class Session:
             stages,
             clock,
             self._announcer,
-            recorder,
+            timeline,
             self._scope,
             rtp_origin=lambda: self.peer.rtp_origin("audio"),
         )
+        timeline.connected(lambda kind: self.peer.rtp_origin(kind))
         self.peer = self._new_peer()
+
+    def measured(self, record: Mapping[str, Any]) -> None:
+        """What the client heard and saw of a turn is known."""
+        self._announcer.measured(record)
 
     def hang_up(self) -> None:
         """End the session soon; `run` returns."""
@@ -110,6 +117,7 @@ class Session:
                 finally:
                     watching.cancel()
                     self._dialogue.close()
+                    self._timeline.close()
         finally:
             self._ended = True
             self._announcer.left()
@@ -131,6 +139,7 @@ class Session:
             ice_servers=settings.ice_servers,
             video_codec=settings.video_codec,
             bitrate=settings.bitrate,
+            on_sent=self._timeline.packet_sent,
         )
         origin = self._clock.now()
         face = FaceTrack(
@@ -141,10 +150,20 @@ class Session:
             self._stages.face,
             self._dialogue.mood,
             self._stages.render_executor,
+            self._timeline,
+            lambda: delivery.playing,
             fps=settings.fps,
             on_fault=self._on_fault,
         )
-        voice = VoiceTrack(self._clock, origin, delivery.playout, delivery.position, on_fault=self._on_fault)
+        voice = VoiceTrack(
+            self._clock,
+            origin,
+            delivery.playout,
+            delivery.position,
+            self._timeline,
+            lambda: delivery.playing,
+            on_fault=self._on_fault,
+        )
         peer.add_tracks(voice, face)
         return peer
 
@@ -184,6 +203,13 @@ class Session:
                 self._dialogue.microphone_silent()
             case rtvi.PlayoutReport(rtp_timestamp=rtp_timestamp):
                 self._dialogue.delivery.position.report(rtp_timestamp, self._clock.now())
+            case rtvi.ClockQuestion(before=stamps):
+                if stamps is not None:
+                    self._timeline.stamped(stamps)
+            case rtvi.Observed(observation=observation):
+                self._timeline.observed(observation)
+            case rtvi.SpeechEnded(at=at):
+                self._timeline.speech_ended(at)
             case rtvi.PushToTalk(pressed=pressed):
                 self._dialogue.pressed(pressed)
             case rtvi.Interrupt():

@@ -38,6 +38,7 @@ from pipeline.render.drawn_face import DrawnFace
 from pipeline.render.performance import Performance
 from pipeline.session import SessionSettings
 from pipeline.stages import Lines, Stages
+from pipeline.timeline.loop_lag import LoopLag
 from pipeline.tts.language import find_language
 from pipeline.tts.pieces import whole
 from pipeline.tts.piper import PiperSynthesizer, open_voice
@@ -59,6 +60,7 @@ class Stack:
 
     config: Config
     clock: Clock
+    loop_lag: LoopLag
     session_settings: SessionSettings
     _vad: onnxruntime.InferenceSession
     _transcriber: WhisperTranscriber
@@ -135,6 +137,11 @@ class Stack:
             await self._prompts(llm.counter).opening()
 
 
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.wait([task])
+
+
 @asynccontextmanager
 async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncIterator[Stack]:
     """Load everything; on leaving, nothing is left running.
@@ -180,9 +187,13 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             raise
         engine = await starting
         pool = await scope.enter_async_context(_open_pool(config, clock, engine))
+        loop_lag = LoopLag(clock)
+        watching = asyncio.create_task(loop_lag.watch(), name="loop lag")
+        scope.push_async_callback(_cancelled, watching)
         stack = Stack(
             config=config,
             clock=clock,
+            loop_lag=loop_lag,
             session_settings=stage_settings.session(config),
             _vad=vad,
             _transcriber=transcriber,

@@ -47,6 +47,7 @@ class DemoPage {
 
   async start() {
     this.#listen();
+    this.#client.watch(this.#stage.video);
     this.#client.pushToTalk = this.#settings.pushToTalk;
     this.#refresh();
     if (!VisavisClient.supported) {

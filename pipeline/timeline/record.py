@@ -76,24 +76,31 @@ class TurnRecords:
         return date.isoformat(timespec="milliseconds")
 
 
-def stage_shares(trace: TurnTrace) -> dict[str, Any]:
+def stage_shares(
+    trace: TurnTrace, *, speech_end: float | None = None, heard_at: float | None = None
+) -> dict[str, Any]:
     """Raw spans and each stage's share of the wait, ms from the user's speech end.
 
-    A share is max(0, the stage's end − the latest end of all earlier stages), clipped to [speech end,
-    first sample sent], in the order of `Stage`, of the committed revision only. The server sees
-    neither the uplink nor the playout; they are null here.
+    A share is max(0, the stage's end − the latest end of all earlier stages), clipped to [speech end, first
+    audible sample], in the order of `Stage`, of the committed revision only. The server alone sees neither
+    the uplink nor the playout: `speech_end` and `heard_at` are the client's, on our clock.
     """
-    begin = trace.speech_end
-    spans = [span for span in trace.spans if span.revision == trace.committed_revision]
+    begin = trace.speech_end if speech_end is None else speech_end
     shares: dict[str, float | None] = dict.fromkeys(stage.value for stage in Stage)
     if begin is None:
         return {"shares_ms": shares, "spans": []}
-    end = trace.first_audio_at
+    spans = [span for span in trace.spans if span.revision == trace.committed_revision]
+    revision, sent = trace.committed_revision or 0, trace.first_audio_at
+    if speech_end is not None and trace.speech_end is not None and heard_at is not None:
+        spans.append(Span(Stage.UPLINK, begin, max(begin, trace.speech_end), revision))
+    if sent is not None and heard_at is not None:
+        spans.append(Span(Stage.PLAYOUT, sent, heard_at, revision))
+    end = sent if heard_at is None else heard_at
     latest = begin
     for stage in Stage:
         ends = [span.end for span in spans if span.stage is stage]
-        if stage is Stage.EGRESS and end is not None:
-            ends = [end]
+        if stage is Stage.EGRESS and sent is not None:
+            ends = [sent]
         if not ends or end is None:
             continue
         reached = min(max(ends), end)

@@ -89,6 +89,10 @@ class Announcer:
     def turn(self, record: Mapping[str, Any]) -> None:
         self._send(rtvi.server_message("visavis.turn", record=record))
 
+    def measured(self, record: Mapping[str, Any]) -> None:
+        """The same turn's record again, with what the client reported of it."""
+        self._send(rtvi.server_message("visavis.measured", record=record))
+
     def failed(self, text: str, *, code: str, fatal: bool = False) -> None:
         self._send(rtvi.error(text, code=code, fatal=fatal))
 

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from functools import partial
 
 from aiortc import (
     MediaStreamTrack,
@@ -26,6 +27,7 @@ from pipeline.webrtc.tuning.closing import close
 from pipeline.webrtc.tuning.encoders import Bitrate, TimedEncoder, tune_sender
 from pipeline.webrtc.tuning.internals import check_aiortc
 from pipeline.webrtc.tuning.negotiation import prefer_codec
+from pipeline.webrtc.tuning.outgoing import tell_sent
 from pipeline.webrtc.tuning.uplink import Uplink, ignore, tune_receiver
 
 _log = logging.getLogger(__name__)
@@ -68,13 +70,16 @@ class Peer:
         ice_servers: Sequence[IceServer] = (),
         video_codec: str = "VP8",
         bitrate: Bitrate | None = None,
+        on_sent: Callable[[str, int], None] | None = None,
     ) -> None:
+        """`on_sent` is told the kind and RTP time stamp of every packet that left."""
         check_aiortc()
         self._clock = clock
         self._tracks: dict[str, MediaStreamTrack] = {}
         self._encoders: dict[str, TimedEncoder] = {}
         self._video_codec = video_codec
         self._bitrate = bitrate or Bitrate()
+        self._on_sent = on_sent
         servers = [
             RTCIceServer(list(_urls(server)), server.username, server.credential) for server in ice_servers
         ]
@@ -183,6 +188,8 @@ class Peer:
                 encoder = tune_sender(transceiver, self._bitrate)
                 if encoder is not None:
                     self._encoders[transceiver.kind] = encoder
+                    if self._on_sent is not None:
+                        tell_sent(transceiver.sender, partial(self._on_sent, transceiver.kind))
 
     def _ignore_unread(self) -> None:
         for transceiver in self._connection.getTransceivers():
@@ -203,12 +210,16 @@ class Peer:
         self._unsent.clear()
 
     def _on_message(self, text: str | bytes) -> None:
+        received = self._clock.now()
         try:
             message: rtvi.Incoming | BadMessageError = rtvi.parse(text)
         except BadMessageError as error:
             message = error
         if isinstance(message, rtvi.Ping):
             return
+        if isinstance(message, rtvi.ClockQuestion):
+            # Before any other work: what waits here would count as being under way.
+            self.send(rtvi.clock_answer(message.asked, received, self._clock.now()))
         if self._incoming.full():
             _log.warning("data channel: more than %d messages wait; one was dropped", _WAITING_MESSAGES)
         else:

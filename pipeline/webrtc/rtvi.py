@@ -7,14 +7,19 @@ is muted. Source: https://docs.pipecat.ai/client/rtvi-standard and that client's
 """
 
 import json
+import math
 import uuid
 from dataclasses import dataclass
 from typing import Any
 
 from pipeline.errors import BadMessageError
+from pipeline.events import ClientObservation, ClockStamps
 
 VERSION = "2.1.0"
 LABEL = "rtvi-ai"
+
+MAX_MOMENTS = 300
+"""In one report of what was played or shown, of each."""
 
 MAX_MESSAGE = 64 * 1024
 """Bytes; what aiortc's SCTP announces as its largest message."""
@@ -44,6 +49,26 @@ class PlayoutReport:
     """What the client was playing when it sent this, as the RTP time stamp of the audio sample."""
 
     rtp_timestamp: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClockQuestion:
+    """What time is it? `before` are the four stamps of the question before, once its answer has come."""
+
+    asked: float
+    before: ClockStamps | None
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    observation: ClientObservation
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechEnded:
+    """A client that makes its user's speech knows when it ended, by its own clock."""
+
+    at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +114,9 @@ Incoming = (
     | SendText
     | ClientMessage
     | PlayoutReport
+    | ClockQuestion
+    | Observed
+    | SpeechEnded
     | PushToTalk
     | Interrupt
     | DisconnectBot
@@ -165,6 +193,18 @@ def _client_message(identifier: str, name: str, data: Any) -> Incoming:
             raise BadMessageError(
                 f"visavis.playout with {_short(data)}; expected a d.rtp_timestamp of 0 to 4,294,967,295"
             )
+        case "visavis.clock", {"asked": asked} if _is_time(asked):
+            return ClockQuestion(float(asked), _stamps(data.get("before")))
+        case "visavis.clock", _:
+            raise BadMessageError(f"visavis.clock with {_short(data)}; expected a d.asked in seconds")
+        case "visavis.observed", dict():
+            sound, pictures = (_moments(data.get(name, []), name) for name in _TOLD)
+            lacks = frozenset(_TOLD).intersection(_names(data.get("lacks", [])))
+            return Observed(ClientObservation(sound, pictures, data.get("hidden") is True, lacks))
+        case "visavis.speech_end", {"at": at} if _is_time(at):
+            return SpeechEnded(float(at))
+        case "visavis.speech_end", _:
+            raise BadMessageError(f"visavis.speech_end with {_short(data)}; expected a d.at in seconds")
         case "visavis.push_to_talk", {"pressed": bool(pressed)}:
             return PushToTalk(pressed)
         case "visavis.push_to_talk", _:
@@ -174,6 +214,46 @@ def _client_message(identifier: str, name: str, data: Any) -> Incoming:
         case "visavis.interrupt", _:
             return Interrupt()
     return ClientMessage(identifier, name, data)
+
+
+def _is_time(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _stamps(data: Any) -> ClockStamps | None:
+    if data is None:
+        return None
+    if not (isinstance(data, list) and len(data) == 4 and all(map(_is_time, data))):
+        raise BadMessageError(f"visavis.clock with d.before {_short(data)}; expected four times in seconds")
+    return ClockStamps(*map(float, data))
+
+
+def _moments(data: Any, name: str) -> tuple[tuple[int, float], ...]:
+    """[[RTP time stamp, seconds], …]"""
+    if not isinstance(data, list) or len(data) > MAX_MOMENTS:
+        raise BadMessageError(f"visavis.observed: d.{name} is no list of at most {MAX_MOMENTS} moments")
+    moments = []
+    for moment in data:
+        match moment:
+            case [stamp, at] if type(stamp) is int and 0 <= stamp < 2**32 and _is_time(at):
+                moments.append((stamp, float(at)))
+            case _:
+                raise BadMessageError(
+                    f"visavis.observed: d.{name} holds {_short(moment)}; expected [RTP time stamp, seconds]"
+                )
+    return tuple(moments)
+
+
+def _names(data: Any) -> list[str]:
+    """Of what a later client may lack and we do not know, nothing is said."""
+    if not (isinstance(data, list) and len(data) <= MAX_MOMENTS and all(isinstance(name, str) for name in data)):
+        raise BadMessageError(f"visavis.observed: d.lacks is {_short(data)}; expected a list of names")
+    return data
+
+
+def clock_answer(asked: float, received: float, answered: float) -> str:
+    """The answer to a question for the time."""
+    return server_message("visavis.clock", asked=asked, received=received, answered=answered)
 
 
 def message(kind: str, data: dict[str, Any] | None = None, *, identifier: str | None = None) -> str:

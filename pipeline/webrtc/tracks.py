@@ -16,11 +16,13 @@ from av import AudioFrame, VideoFrame
 from av.frame import Frame
 
 from pipeline.clock import Clock
-from pipeline.events import WIRE_RATE, Face, Mood, Performer, Pose
+from pipeline.events import WIRE_RATE, Face, Mood, Performer, Pose, Timeline
 from pipeline.webrtc.heard import HeardPosition
 from pipeline.webrtc.playout import FRAME, FRAME_SECONDS, Playout
 
 _VIDEO_RATE = 90_000
+_OPEN = 0.05
+"""Of the jaw, from which on a mouth is seen to be open."""
 _LATE = 3 * FRAME_SECONDS
 """Behind by this much, sound no longer catches up in a burst: it would only fill jitter buffers."""
 
@@ -84,12 +86,17 @@ class VoiceTrack(_PacedTrack):
         origin: float,
         playout: Playout,
         position: HeardPosition,
+        timeline: Timeline,
+        playing: Callable[[], str | None],
         *,
         on_fault: OnFault | None = None,
     ) -> None:
+        """`playing`: id of the turn whose reply goes out."""
         super().__init__(clock, origin, FRAME_SECONDS, _LATE, on_fault)
         self._playout = playout
         self._position = position
+        self._timeline = timeline
+        self._playing = playing
 
     async def _frame(self, index: int) -> AudioFrame:
         frame = AudioFrame.from_ndarray(self._playout.next_frame()[None], format="s16", layout="mono")
@@ -97,6 +104,7 @@ class VoiceTrack(_PacedTrack):
         frame.pts = index * FRAME
         frame.time_base = Fraction(1, WIRE_RATE)
         self._position.sent(frame.pts, self._playout.span, self._clock.now())
+        self._timeline.voice_made(frame.pts, self._playing(), self._playout.span)
         return frame
 
 
@@ -114,6 +122,8 @@ class FaceTrack(_PacedTrack):
         face: Face,
         mood: Callable[[], Mood],
         executor: Executor,
+        timeline: Timeline,
+        playing: Callable[[], str | None],
         *,
         fps: int = 25,
         on_fault: OnFault | None = None,
@@ -124,14 +134,17 @@ class FaceTrack(_PacedTrack):
         self._face = face
         self._mood = mood
         self._executor = executor
+        self._timeline = timeline
+        self._playing = playing
 
     async def _frame(self, index: int) -> VideoFrame:
         now = self._clock.now()
-        position = self._playout.position(now)
+        position, turn = self._playout.position(now), self._playing()
         pose = self._performer.pose(now, position, self._mood())
         frame = await asyncio.get_running_loop().run_in_executor(self._executor, self._draw, pose)
         frame.pts = round(index * self._period * _VIDEO_RATE)
         frame.time_base = Fraction(1, _VIDEO_RATE)
+        self._timeline.picture_made(frame.pts, now, turn, position, moving=pose.jaw > _OPEN)
         return frame
 
     def _draw(self, pose: Pose) -> VideoFrame:

@@ -10,7 +10,7 @@ from typing import Self
 
 from pipeline.errors import BadOfferError, LanguageModelError, ServerFullError, VisavisError
 from pipeline.session import Session
-from pipeline.timeline.record import TurnRecords
+from pipeline.timeline.session_timeline import SessionTimeline
 from pipeline.webrtc.peer import Candidate
 from services.stack import Stack
 
@@ -86,9 +86,11 @@ class Sessions:
         try:
             async with self._stack.stages() as stages:
                 route = {"pattern": "colocated", "dialect": self._stack.dialect}
-                recorder = TurnRecords(self._stack.clock, route)
+                timeline = SessionTimeline(
+                    self._stack.clock, route, self._stack.loop_lag, lambda record: session.measured(record)
+                )
                 session = Session(
-                    session_id, stages, self._stack.session_settings, self._stack.clock, recorder
+                    session_id, stages, self._stack.session_settings, self._stack.clock, timeline
                 )
                 async with AsyncExitStack() as unanswered:
                     unanswered.push_async_callback(session.peer.close)

@@ -6,6 +6,7 @@ aiortc 1.16: `_RTCRtpReceiver__jitter_buffer.add(packet)` is called once for eve
 returns (ask for a key frame, a complete frame or None).
 """
 
+from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +18,7 @@ from aiortc.rtp import RtpPacket
 
 from pipeline.clock import Clock
 from pipeline.events import WIRE_RATE, Pcm
+from pipeline.webrtc.rtvi import MAX_MOMENTS
 
 PLAYOUT = 0.04
 """Seconds that a client without a sound card adds for one: NetEq's usual 20 to 30 ms and its own frame."""
@@ -41,6 +43,13 @@ class SoundTap:
     heard: list[Heard] = field(default_factory=list)
     _decoder: Any = None
     _last: int | None = None
+    _told: deque[Heard] = field(default_factory=lambda: deque(maxlen=MAX_MOMENTS))
+
+    def fresh(self) -> list[Heard]:
+        """What came since this was last asked."""
+        fresh = list(self._told)
+        self._told.clear()
+        return fresh
 
     def playing(self, at: float) -> int | None:
         """RTP time stamp of the sample that arrived at `at`; None before the first."""
@@ -62,7 +71,9 @@ class SoundTap:
             self._decoder.format, self._decoder.layout, self._decoder.sample_rate = "s16", "stereo", WIRE_RATE
         for frame in self._decoder.decode(av.Packet(data)):
             samples = frame.to_ndarray().reshape(-1, len(frame.layout.channels)).astype(np.int32)
-            self.heard.append(Heard(at, packet.timestamp, np.asarray(samples.mean(axis=1), np.int16)))
+            heard = Heard(at, packet.timestamp, np.asarray(samples.mean(axis=1), np.int16))
+            self.heard.append(heard)
+            self._told.append(heard)
         return False, None
 
 
@@ -76,11 +87,19 @@ class PictureTap:
     """(arrival, RTP time stamp)"""
     kept: list[tuple[int, bytes]] = field(default_factory=list)
     """(RTP time stamp, VP8 frame)"""
+    _told: deque[tuple[float, int]] = field(default_factory=lambda: deque(maxlen=MAX_MOMENTS))
     _buffer: JitterBuffer = field(default_factory=lambda: JitterBuffer(capacity=512, is_video=True))
+
+    def fresh(self) -> list[tuple[float, int]]:
+        """What came since this was last asked."""
+        fresh = list(self._told)
+        self._told.clear()
+        return fresh
 
     def add(self, packet: RtpPacket) -> tuple[bool, JitterFrame | None]:
         if packet.marker and (not self.seen or self.seen[-1][1] != packet.timestamp):
             self.seen.append((self.clock.now(), packet.timestamp))
+            self._told.append(self.seen[-1])
         if not self.keep:
             return False, None
         key_frame_wanted, frame = self._buffer.add(packet)

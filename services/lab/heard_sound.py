@@ -7,7 +7,7 @@ import numpy as np
 from pipeline.events import WIRE_RATE, Pcm
 from services.lab import recording
 from services.lab.arrivals import Heard
-from services.lab.voiced import Run, audible_runs
+from pipeline.audible import Run, audible_runs
 
 
 class HeardSound:

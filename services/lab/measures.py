@@ -1,6 +1,6 @@
 """A client's own times, joined to the server's record of a turn (docs/metrics.md)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pipeline.events import WIRE_RATE
@@ -8,7 +8,7 @@ from pipeline.timeline.record import empty_record
 from services.lab.arrivals import PLAYOUT
 from services.lab.heard_sound import HeardSound
 from services.lab.microphone import Utterance
-from services.lab.synthetic_user import SyntheticUser
+from services.lab.synthetic_user import SyntheticUser, Told
 
 PLAYOUT_MS = PLAYOUT * 1000
 
@@ -35,6 +35,25 @@ def joined(
         "time_to_first_audio_ms": first if said_own_words else None,
         "time_to_first_sound_ms": first,
     }
+
+
+_OWN = frozenset({"time_to_first_audio_ms", "time_to_first_sound_ms"})
+"""What this client measures by itself, from the sound that came."""
+
+
+def with_server_timeline(
+    records: Sequence[Mapping[str, Any]], told: Sequence[Told]
+) -> list[Mapping[str, Any]]:
+    """Records joined with what the server made of this client's reports on the same turns."""
+    measured = {
+        each.data["record"]["turn_id"]: each.data["record"] for each in told if each.type == "visavis.measured"
+    }
+    return [
+        {**record, **{key: value for key, value in found.items() if key not in _OWN}}
+        if (found := measured.get(record["turn_id"])) is not None
+        else record
+        for record in records
+    ]
 
 
 def unanswered(name: str, utterance: Utterance, now: float) -> dict[str, Any]:

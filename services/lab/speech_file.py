@@ -10,7 +10,7 @@ from av.error import FFmpegError
 
 from pipeline.errors import BadAudioError
 from pipeline.events import WIRE_RATE, Pcm
-from services.lab.voiced import Run, audible_runs
+from pipeline.audible import Run, audible_runs
 
 MAX_SECONDS = 300
 """Longer files are refused: they are not one turn."""

@@ -1,6 +1,7 @@
 """A user without a browser: a WebRTC peer that speaks files, listens, and reads the data channel."""
 
 import asyncio
+import itertools
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -19,6 +20,7 @@ from aiortc import (
 from pipeline.clock import Clock
 from pipeline.errors import VisavisError
 from pipeline.webrtc import rtvi
+from pipeline.webrtc.rtvi import MAX_MOMENTS
 from services.lab.arrivals import PLAYOUT, PictureTap, SoundTap, tap
 from services.lab.microphone import Microphone, Utterance
 from services.lab.speech_file import SpeechFile
@@ -26,7 +28,10 @@ from services.lab.speech_file import SpeechFile
 _log = logging.getLogger(__name__)
 
 _REPORT_EVERY = 0.2
-"""Seconds between two reports of what is being played."""
+"""Seconds between two reports of what is being played and was seen."""
+
+_ASK_EVERY = 2.0
+"""Seconds between two questions for the server's time; the first few come faster."""
 
 CONNECT_TIMEOUT = 30.0
 """Seconds for the whole way to an open data channel."""
@@ -59,6 +64,8 @@ class SyntheticUser:
         """The call ended, from whichever side."""
         self._clock = clock
         self._connection = connection
+        self._stamps: list[float] | None = None
+        """Of the last question for the time and its answer."""
         self._news = asyncio.Event()
         self._ready = asyncio.Event()
         self._channel = connection.createDataChannel("chat", ordered=True)
@@ -87,6 +94,7 @@ class SyntheticUser:
                 wait.cancel()
         if not utterance.done.is_set():
             raise CallError("the server ended the call in mid-question")
+        self._tell("visavis.speech_end", at=utterance.end)
 
     def type(self, text: str) -> None:
         """Send text in place of speech."""
@@ -103,16 +111,28 @@ class SyntheticUser:
                 raise CallError("the server ended the call")
             await self._news.wait()
 
-    async def report_playout(self) -> None:
-        """Tell the server what is being played, as the page does, until cancelled."""
+    async def report(self) -> None:
+        """Tell the server what is being played and was seen, as the page does, until cancelled."""
         due = self._clock.now()
         while True:
             due += _REPORT_EVERY
             await self._clock.sleep_until(due)
             playing = self.sound.playing(self._clock.now() - PLAYOUT)
-            if playing is not None and self._channel.readyState == "open":
-                report = {"t": "visavis.playout", "d": {"rtp_timestamp": playing}}
-                self._channel.send(rtvi.message("client-message", report))
+            if playing is not None:
+                self._tell("visavis.playout", rtp_timestamp=playing)
+            sound = [(heard.rtp_timestamp, heard.at + PLAYOUT) for heard in self.sound.fresh()]
+            pictures = [(stamp, at + PLAYOUT) for at, stamp in self.pictures.fresh()]
+            self._tell("visavis.observed", sound=sound[-MAX_MOMENTS:], pictures=pictures[-MAX_MOMENTS:])
+
+    async def ask_the_time(self) -> None:
+        """Tie the server's clock to this one, until cancelled."""
+        for asked in itertools.count():
+            self._tell("visavis.clock", asked=self._clock.now(), before=self._stamps)
+            await self._clock.sleep_until(self._clock.now() + min(_ASK_EVERY, 0.1 * 2**asked))
+
+    def _tell(self, name: str, **data: Any) -> None:
+        if self._channel.readyState == "open":
+            self._channel.send(rtvi.message("client-message", {"t": name, "d": data}))
 
     async def negotiate(self, http: httpx.AsyncClient, url: str) -> None:
         """Offer, answer, and wait until the bot is ready. Raises CallError."""
@@ -142,6 +162,9 @@ class SyntheticUser:
             kind = data.get("type", kind)
         if kind == "bot-ready":
             self._ready.set()
+        if kind == "visavis.clock":
+            self._stamps = [data["asked"], data["received"], data["answered"], self._clock.now()]
+            return
         self.told.append(Told(self._clock.now(), kind, data))
         self._wake()
 
@@ -170,12 +193,13 @@ async def calling(url: str, clock: Clock, *, keep_pictures: bool = False) -> Asy
                     await user.negotiate(http, url)
             except TimeoutError as error:
                 raise CallError(f"{url}: no connection within {CONNECT_TIMEOUT:g} s") from error
-        reporting = asyncio.create_task(user.report_playout())
+        reporting = [asyncio.create_task(each) for each in (user.report(), user.ask_the_time())]
         try:
             yield user
         finally:
-            reporting.cancel()
-            await asyncio.wait([reporting])
+            for task in reporting:
+                task.cancel()
+            await asyncio.wait(reporting)
     finally:
         await connection.close()
 

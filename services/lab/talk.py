@@ -26,6 +26,9 @@ REPLY_TIMEOUT = 60.0
 QUIET_TIMEOUT = 60.0
 """Seconds within which the agent must have come to the end of what it says."""
 
+_MEASURED_WITHIN = 3.0
+"""Seconds after the last reply within which the server has made up its timeline."""
+
 _TAIL = 0.5
 """Seconds recorded after the last reply."""
 
@@ -60,6 +63,7 @@ async def run(
             start = clock.now()
             await _converse(user, files, clock, console, records)
             await clock.sleep_until(clock.now() + _TAIL)
+            await _until_measured(user, records)
         finally:
             # Also when the call broke off: what there is is worth keeping.
             end = clock.now()
@@ -94,6 +98,7 @@ def _save(
 ) -> None:
     recording.write_wav(out / "reply.wav", recording.sound(user.sound.heard, start, end))
     recording.write_vtt(out / "captions.vtt", recording.captions(user.told, start))
+    records = measures.with_server_timeline(records, user.told)
     (out / "turns.json").write_text(json.dumps(records, indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
@@ -171,6 +176,20 @@ async def _until_quiet(user: SyntheticUser) -> None:
             await user.until(idle, since=states[-1])
     except TimeoutError as error:
         raise CallError(f"the agent was still not done after {QUIET_TIMEOUT:g} s") from error
+
+
+async def _until_measured(user: SyntheticUser, records: Sequence[Mapping[str, Any]]) -> None:
+    """Wait for what the server made of our own reports on the last turn; a server of another make sends none."""
+    last = next((record["turn_id"] for record in reversed(records) if record["turn_id"]), None)
+    if last is None:
+        return
+
+    def measured(told: Told) -> bool:
+        return told.type == "visavis.measured" and told.data["record"]["turn_id"] == last
+
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_MEASURED_WITHIN):
+            await user.until(measured)
 
 
 def _line(record: Mapping[str, Any], reason: str) -> str:

@@ -30,13 +30,13 @@ from pipeline.events import (
     SpeechPause,
     TextDelta,
     Transcript,
-    TurnTrace,
     Utterance,
     Word,
 )
 from pipeline.stages import Conduct, Lines, Stages
 from pipeline.webrtc.announcer import Announcer
 from pipeline.webrtc.playout import FRAME, FRAME_SECONDS
+from tests.unobserved import Unobserved
 
 WORD_SECONDS = 0.2
 
@@ -173,7 +173,8 @@ class Call:
         self.models = models
         self.portrait = Portrait()
         self.sent: list[Mapping[str, Any]] = []
-        self.turns: list[TurnTrace] = []
+        self.timeline = Unobserved()
+        self.turns = self.timeline.turns
         self.ear = SilentEar()
         stages = Stages(
             ear=self.ear,
@@ -194,12 +195,8 @@ class Call:
         )
         self.announcer = Announcer(lambda text: self.sent.append(json.loads(text)), "Vis", "0")
         self.dialogue = Dialogue(
-            "s1", stages, clock, self.announcer, self._record, scope, rtp_origin=lambda: None
+            "s1", stages, clock, self.announcer, self.timeline, scope, rtp_origin=lambda: None
         )
-
-    def _record(self, trace: TurnTrace) -> Mapping[str, Any]:
-        self.turns.append(trace)
-        return {"turn_id": trace.turn_id}
 
     def speak(self, *, pause: bool = True, end: bool = True) -> None:
         now = self.clock.now()

@@ -22,6 +22,7 @@ from pipeline.stages import Lines, Stages
 from pipeline.webrtc.ice import offer_loopback
 from pipeline.webrtc.peer import Candidate
 from tests.pipeline.test_dialogue import Models, Portrait, SilentEar, speech
+from tests.unobserved import Unobserved
 
 pytestmark = pytest.mark.loopback
 
@@ -85,11 +86,9 @@ def session_with(executor: ThreadPoolExecutor, turns: list[TurnTrace], **setting
         lines=Lines(speech("Sorry.")),
     )
 
-    def record(trace: TurnTrace) -> dict[str, Any]:
-        turns.append(trace)
-        return {"turn_id": trace.turn_id}
-
-    return Session("s1", stages, SessionSettings(**settings), clock, record)
+    timeline = Unobserved()
+    timeline.turns = turns
+    return Session("s1", stages, SessionSettings(**settings), clock, timeline)
 
 
 @asynccontextmanager

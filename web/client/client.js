@@ -33,6 +33,7 @@ export class VisavisClient extends EventTarget {
   #effort = null;
   #microphone = new MicrophoneGate();
   #config = null;
+  #video = null;
 
   /**
    * @param {string|URL} baseUrl where the server's `api/` lives
@@ -81,6 +82,12 @@ export class VisavisClient extends EventTarget {
   /** How long the avatar's sound takes from its arrival to the ear, in ms; 0 until it was measured. */
   get playoutDelayMs() {
     return this.#link?.playoutDelayMs ?? 0;
+  }
+
+  /** @param {HTMLVideoElement|null} video the element that shows the avatar: what it shows is measured */
+  watch(video) {
+    this.#video = video;
+    this.#link?.watch(video);
   }
 
   /** The server's configuration, fetched once. Throws Problem. */
@@ -157,6 +164,7 @@ export class VisavisClient extends EventTarget {
       continues: this.#callId,
     });
     this.#link = link;
+    link.watch(this.#video);
     link.addEventListener("message", ({ detail }) => this.#emit("message", detail));
     link.addEventListener("stream", ({ detail }) => this.#emit("stream", detail));
     link.addEventListener("lost", ({ detail }) => this.#lose(detail));

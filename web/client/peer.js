@@ -1,5 +1,7 @@
 /** One WebRTC connection to the server, from the offer until it is lost or closed. */
 
+import { ClockQuestions } from "./clock.js";
+import { Observer } from "./observer.js";
 import { PlayoutReporter } from "./playout.js";
 import { Problem, ProblemCode } from "./problem.js";
 import { decode, encode, encodePing, encodeTrackStatus, RTVI_VERSION } from "./rtvi.js";
@@ -21,6 +23,8 @@ export class PeerLink extends EventTarget {
   #pc;
   #channel;
   #playout;
+  #observer;
+  #clock = new ClockQuestions((question) => this.sendMessage("visavis.clock", question));
   #continues;
   #peerId = null;
   #candidates = [];
@@ -45,6 +49,11 @@ export class PeerLink extends EventTarget {
     this.#pc.addTransceiver("video", { direction: "recvonly" });
     this.#channel = this.#pc.createDataChannel("chat", { ordered: true });
     this.#playout = new PlayoutReporter(receiver, (report) => this.sendMessage("visavis.playout", report));
+    this.#observer = new Observer({
+      receiver,
+      deviceDelayMs: () => this.#playout.deviceDelayMs,
+      send: (observed) => this.sendMessage("visavis.observed", observed),
+    });
     this.#pc.addEventListener("icecandidate", ({ candidate }) => candidate && this.#queueCandidate(candidate));
     this.#pc.addEventListener("connectionstatechange", () => this.#watchConnection());
     this.#channel.addEventListener("open", () => this.#greet());
@@ -60,6 +69,11 @@ export class PeerLink extends EventTarget {
   /** How long the avatar's sound takes from its arrival to the ear, in ms; 0 until it was measured. */
   get playoutDelayMs() {
     return this.#playout.delayMs;
+  }
+
+  /** @param {HTMLVideoElement|null} video the element that shows the avatar */
+  watch(video) {
+    this.#observer.watch(video);
   }
 
   /**
@@ -109,6 +123,8 @@ export class PeerLink extends EventTarget {
     this.#lifetime.abort();
     for (const timer of Object.values(this.#timers)) clearTimeout(timer);
     this.#playout.stop();
+    this.#observer.stop();
+    this.#clock.stop();
     this.#channel.close();
     this.#pc.close();
   }
@@ -157,6 +173,8 @@ export class PeerLink extends EventTarget {
   #greet() {
     this.send("client-ready", { version: RTVI_VERSION, about: this.#about });
     this.#timers.ping = setInterval(() => this.#sendText(encodePing(Date.now())), PING_INTERVAL_MS);
+    this.#clock.start();
+    this.#observer.start();
   }
 
   #receive(text) {
@@ -169,6 +187,10 @@ export class PeerLink extends EventTarget {
       this.#obey(message.type);
     } else {
       const { type, data } = message;
+      if (type === "server-message" && data.type === "visavis.clock") {
+        this.#clock.answered(data);
+        return;
+      }
       this.#playout.observe(message);
       this.#emit("message", { type, data });
       if (type === "bot-ready") this.#opening?.resolve();

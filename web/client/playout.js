@@ -27,6 +27,11 @@ export class PlayoutReporter {
     return this.#delay.ms;
   }
 
+  /** The sound device's part of it. */
+  get deviceDelayMs() {
+    return this.#delay.deviceMs;
+  }
+
   /** @param {{type: string, data: object}} message from the server */
   observe({ type, data }) {
     switch (type) {
@@ -95,6 +100,11 @@ export class PlayoutDelay {
     let seconds = 0;
     for (const mean of this.#means.values()) seconds += mean;
     return seconds * 1000;
+  }
+
+  /** 0 where the browser does not count it. */
+  get deviceMs() {
+    return (this.#means.get("device") ?? 0) * 1000;
   }
 
   /** @param {ReadonlyMap<string, object>} report an RTCStatsReport of the receiver */

@@ -6,6 +6,7 @@ Written for aiortc 1.16 and refusing any other (`internals`). What it changes, f
   (`receive_buffer`), decoded and concealed on the loop (`opus`). aiortc's own holds sound for 80 ms, and
   for 280 ms from the first lost packet on (its issue 543); its queues have no bound.
 - `encoders`: the picture's bit rate is ours to set, and the origin of outgoing RTP time stamps is known.
+- `outgoing`: whoever wants to is told when a packet has left.
 - `negotiation`: which codecs an answer names.
 - `closing`: a call that ends while it connects leaves neither task nor thread.
 """

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from pipeline.events import WIRE_RATE, Pcm
 from services.lab.speech_file import SpeechFile
-from services.lab.voiced import Run
+from pipeline.audible import Run
 
 COUGH_SECONDS = 0.15
 MM_HM_SECONDS = 0.40

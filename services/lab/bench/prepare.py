@@ -29,7 +29,7 @@ from services.lab import recording, speech_file
 from services.lab.bench.clip import Clip
 from services.lab.bench.splice import quietest
 from services.lab.bench.words import words
-from services.lab.voiced import Run, audible_runs
+from pipeline.audible import Run, audible_runs
 
 LEVEL_DBFS = -20.0
 """RMS of the audible parts as spoken, the same for every voice."""

@@ -18,7 +18,7 @@ from services.lab import speech_file
 from services.lab.bench import splice
 from services.lab.bench.clip import Clip
 from services.lab.speech_file import SpeechFile
-from services.lab.voiced import Run, audible_runs
+from pipeline.audible import Run, audible_runs
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.3, 0.9
 """Seconds."""

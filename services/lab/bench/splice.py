@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pipeline.events import WIRE_RATE, Pcm
-from services.lab.voiced import FRAME, Run, levels
+from pipeline.audible import FRAME, Run, levels
 
 _FADE = WIRE_RATE // 200
 """5 ms: a cut without it clicks."""

@@ -14,7 +14,7 @@ from services.lab.bench.exchange import Exchange
 from services.lab.bench.speech import Pause, Spoken
 from services.lab.microphone import Utterance
 from services.lab.speech_file import SpeechFile
-from services.lab.voiced import Run
+from pipeline.audible import Run
 from tests.services.lab.heard import packets, silence, tone
 
 BEFORE, AFTER = ("I", "would", "like", "the"), ("blue", "bicycle", "please")

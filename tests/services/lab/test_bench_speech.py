@@ -10,7 +10,7 @@ from pipeline.events import WIRE_RATE
 from services.lab.bench import noises
 from services.lab.bench.prepare import levelled, stretches
 from services.lab.bench.speech import LONGEST_PAUSE, SHORTEST_PAUSE, Studio, corpus
-from services.lab.voiced import Run, audible_runs
+from pipeline.audible import Run, audible_runs
 from tests.services.lab.heard import silence, tone
 
 HUMAN = Path(__file__).parents[4] / "shared" / "speech"

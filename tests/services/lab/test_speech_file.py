@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.errors import BadAudioError
 from services.lab import speech_file
-from services.lab.voiced import audible_runs
+from pipeline.audible import audible_runs
 from tests.speech import espeak, silence, write_wav
 
 

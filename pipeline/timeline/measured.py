@@ -1,0 +1,154 @@
+"""What a client heard and saw of a turn, from the ledgers and its own reports (docs/metrics.md)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.events import TurnTrace
+from pipeline.timeline import av_skew, render_freezes
+from pipeline.timeline.causes import Cause, overlap
+from pipeline.timeline.ledger import Emitted, Ledger
+from pipeline.timeline.presentation import Presentation
+from pipeline.timeline.speech_gaps import VoicedClause, speech_gaps
+
+_AROUND = 1.0
+"""Seconds before a reply's first and after its last sample in which a freeze belongs to its turn."""
+
+
+@dataclass(slots=True)
+class Track:
+    """What went out on one, and when the client presented it, both on our clock."""
+
+    ledger: Ledger
+    presented: Presentation
+
+    def at(self, pts: int) -> float | None:
+        return self.presented.time_of(pts)
+
+
+@dataclass(slots=True)
+class Disturbances:
+    """From when to when, seconds."""
+
+    held: list[tuple[float, float]] = field(default_factory=list)
+    """The reply waited for the user."""
+    lags: Sequence[tuple[float, float]] = ()
+    """The event loop stood still."""
+    hidden: list[tuple[float, float]] = field(default_factory=list)
+    """The client's page was not shown, so nothing had to be painted."""
+
+
+def measured(
+    trace: TurnTrace,
+    speech_end: float | None,
+    voice: Track,
+    face: Track,
+    disturbances: Disturbances,
+    hang_up: float | None = None,
+) -> dict[str, Any]:
+    """The fields of a turn's record that only a client can know; null where it did not say.
+
+    `speech_end` is the user's, on our clock. `hang_up`: the call ended, so a freeze may be open.
+    """
+    sound, pictures = voice.ledger.of_turn(trace.turn_id), face.ledger.of_turn(trace.turn_id)
+    own = _first_own(trace, sound)
+    heard = None if own is None else voice.at(own)
+    moving = next((picture for picture in pictures if picture.moving), None)
+    seen = None if moving is None else face.at(moving.pts)
+    clauses = [VoicedClause(*times) for times in trace.clause_times]
+    first = voice.at(sound[0].pts) if sound else None
+    gaps = speech_gaps(
+        sound, voice.ledger.rate, clauses, voice.at, disturbances.held, disturbances.lags
+    )
+    skews = av_skew.skews(sound, voice.ledger.rate, pictures, voice.at, face.at)
+    return {
+        "time_to_first_audio_ms": _ms(speech_end, heard),
+        "time_to_first_sound_ms": _ms(speech_end, first),
+        "time_to_first_frame_ms": _ms(speech_end, seen),
+        "speech_gaps": [
+            {
+                "at_ms": _ms(first if first is not None else sound[0].made_at, gap.at),
+                "duration_ms": round(gap.duration * 1000, 1),
+                "cause": gap.cause.value,
+            }
+            for gap in gaps
+        ],
+        "render_freezes": _freezes(sound, face, disturbances, hang_up),
+        "av_skew_ms": av_skew.summary(skews),
+        "barge_in_stop_ms": _barge_in_stop(trace, sound, voice),
+    }
+
+
+def _first_own(trace: TurnTrace, sound: Sequence[Emitted]) -> int | None:
+    """The pts of the first audible sample of the reply's own words."""
+    if trace.first_audible is None:
+        return None
+    position = trace.first_audible
+    for frame in sound:
+        if frame.start <= position < frame.end:
+            return frame.pts + round((position - frame.start) * 48_000)
+    return None
+
+
+def _freezes(
+    sound: Sequence[Emitted], face: Track, disturbances: Disturbances, hang_up: float | None
+) -> list[dict[str, Any]] | None:
+    if face.presented.newest is None:
+        return None
+    if not sound:
+        return []
+    start, end = sound[0].made_at - _AROUND, sound[-1].made_at + _AROUND
+    # The rule wants an average over 30 pictures from before.
+    presented = [*face.presented.times(start - 2.0, end)]
+    found = [
+        still
+        for still in render_freezes.stills(presented, hang_up if hang_up is not None and hang_up < end else None)
+        if still.at + still.duration > start
+    ]
+    return [
+        {
+            "at_ms": _ms(sound[0].made_at, still.at),
+            "duration_ms": round(still.duration * 1000, 1),
+            "cause": _cause_of(still, face, disturbances).value,
+            "w3c": still.w3c,
+        }
+        for still in found
+    ]
+
+
+def _cause_of(still: render_freezes.Still, face: Track, disturbances: Disturbances) -> Cause:
+    end = still.at + still.duration
+    excess = still.duration / 2
+    if overlap(disturbances.hidden, still.at, end) >= excess:
+        return Cause.PAINT
+    before, after = face.presented.around(still.at, end)
+    first = None if before is None else face.ledger.frame(before)
+    last = None if after is None else face.ledger.frame(after)
+    if first is None or last is None:
+        return Cause.UNKNOWN
+    if overlap(disturbances.lags, first.made_at, last.made_at) >= excess:
+        return Cause.LOOP
+    if first.sent_at is None or last.sent_at is None:
+        return Cause.UNKNOWN
+    widest_made = face.ledger.widest(first.pts, last.pts, lambda frame: frame.made_at)
+    widest_sent = face.ledger.widest(first.pts, last.pts, lambda frame: frame.sent_at)
+    if widest_made >= excess:
+        return Cause.RENDER
+    if widest_sent >= excess:
+        return Cause.ENCODE
+    return Cause.NETWORK
+
+
+def _barge_in_stop(trace: TurnTrace, sound: Sequence[Emitted], voice: Track) -> float | None:
+    """User's voiced onset → last sample of the reply before it fell silent, as heard."""
+    if not trace.interrupted or trace.interrupted_by is None or not sound:
+        return None
+    last = sound[-1]
+    ended = voice.at(last.pts)
+    if ended is None:
+        return None
+    return _ms(trace.interrupted_by, ended + (last.end - last.start))
+
+
+def _ms(start: float | None, end: float | None) -> float | None:
+    return None if start is None or end is None else round((end - start) * 1000, 1)

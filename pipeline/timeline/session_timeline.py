@@ -1,0 +1,167 @@
+"""One session on one timeline: what went out, what the client says it played and showed, what turns were.
+
+An observer. It is told; nothing waits for it. A turn's record is made twice: when the turn is over, with
+what the server knows, and again when the client's reports have reached the end of the reply.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pipeline.clock import Clock
+from pipeline.events import WIRE_RATE, ClientObservation, ClockStamps, TurnTrace
+from pipeline.timeline.clock_tie import ClockSample, ClockTie
+from pipeline.timeline.ledger import Emitted, Ledger
+from pipeline.timeline.loop_lag import LoopLag
+from pipeline.timeline.measured import Disturbances, Track, measured
+from pipeline.timeline.presentation import Presentation
+from pipeline.timeline.record import TurnRecords, stage_shares
+
+VIDEO_RATE = 90_000
+
+_PATIENCE = 2.0
+"""Seconds after a reply's end in which the client's reports may still come."""
+
+_MOST_WAITING = 8
+"""Turns whose reports are awaited at once; a client that interrupts faster gets the oldest as it is."""
+
+_SPEECH_ENDS = 8
+
+
+class SessionTimeline:
+    """`on_measured` gets each turn's whole record, once."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        route: Mapping[str, Any],
+        lag: LoopLag,
+        on_measured: Callable[[Mapping[str, Any]], None],
+    ) -> None:
+        self._clock = clock
+        self._records = TurnRecords(clock, route)
+        self._lag = lag
+        self._on_measured = on_measured
+        self._rtp_origin: Callable[[str], int | None] = lambda kind: None
+        self._tie = ClockTie()
+        self._voice = Track(Ledger(WIRE_RATE, lambda: self._rtp_origin("audio")), Presentation(WIRE_RATE))
+        self._face = Track(Ledger(VIDEO_RATE, lambda: self._rtp_origin("video")), Presentation(VIDEO_RATE))
+        self._disturbances = Disturbances()
+        self._held_since: float | None = None
+        self._hidden_since: float | None = None
+        self._speech_ends: deque[float] = deque(maxlen=_SPEECH_ENDS)
+        """When the client says that its user's speech ended, on our clock."""
+        self._waiting: deque[tuple[TurnTrace, Mapping[str, Any]]] = deque()
+
+    # ── what goes out ──────────────────────────────────────────────────────────────────────────
+
+    def connected(self, rtp_origin: Callable[[str], int | None]) -> None:
+        self._rtp_origin = rtp_origin
+
+    def voice_made(self, pts: int, turn: str | None, span: tuple[float, float] | None) -> None:
+        start, end = span or (0.0, 0.0)
+        self._voice.ledger.made(
+            Emitted(pts, self._clock.now(), None if span is None else turn, start, end)
+        )
+
+    def picture_made(
+        self, pts: int, at: float, turn: str | None, position: float | None, *, moving: bool
+    ) -> None:
+        shown = None if position is None else turn
+        where = position or 0.0
+        self._face.ledger.made(Emitted(pts, at, shown, where, where, moving))
+
+    def packet_sent(self, kind: str, rtp_timestamp: int) -> None:
+        track = self._voice if kind == "audio" else self._face
+        track.ledger.sent(rtp_timestamp, self._clock.now())
+
+    def held(self, held: bool) -> None:
+        """The reply stands still for the user, or no longer."""
+        now = self._clock.now()
+        if held and self._held_since is None:
+            self._held_since = now
+        elif not held and self._held_since is not None:
+            self._disturbances.held.append((self._held_since, now))
+            del self._disturbances.held[:-50]
+            self._held_since = None
+
+    # ── what the client says ───────────────────────────────────────────────────────────────────
+
+    def stamped(self, stamps: ClockStamps) -> None:
+        self._tie.add(ClockSample(stamps.asked, stamps.received, stamps.answered, stamps.returned))
+
+    def speech_ended(self, client_time: float) -> None:
+        """The client knows when its user's speech ended: it made it itself."""
+        at = self._tie.ours(client_time)
+        if at is not None:
+            self._speech_ends.append(at)
+
+    def observed(self, observation: ClientObservation) -> None:
+        """What the client played and showed, by its own clock. Ignored until the clocks are tied."""
+        for track, points in ((self._voice, observation.sound), (self._face, observation.pictures)):
+            for rtp_timestamp, client_time in points:
+                pts, at = track.ledger.pts(rtp_timestamp), self._tie.ours(client_time)
+                if pts is not None and at is not None:
+                    track.presented.add(pts, at)
+        self._hidden(observation.hidden)
+        self._settle()
+
+    def _hidden(self, hidden: bool) -> None:
+        now = self._clock.now()
+        if hidden and self._hidden_since is None:
+            self._hidden_since = now
+        elif not hidden and self._hidden_since is not None:
+            self._disturbances.hidden.append((self._hidden_since, now))
+            del self._disturbances.hidden[:-50]
+            self._hidden_since = None
+
+    # ── turns ──────────────────────────────────────────────────────────────────────────────────
+
+    def turn_over(self, trace: TurnTrace) -> Mapping[str, Any]:
+        """The server's record; the whole one follows."""
+        record = self._records(trace)
+        self._waiting.append((trace, record))
+        self._settle()
+        return record
+
+    def close(self) -> None:
+        """The call is over: nothing more will be reported."""
+        while self._waiting:
+            self._finish(*self._waiting.popleft(), hang_up=self._clock.now())
+
+    def _settle(self) -> None:
+        while self._waiting and (len(self._waiting) > _MOST_WAITING or self._told_all(self._waiting[0][0])):
+            self._finish(*self._waiting.popleft())
+
+    def _told_all(self, trace: TurnTrace) -> bool:
+        newest = self._voice.presented.newest
+        if newest is None:
+            return True  # a client that reports nothing is not waited for
+        now = self._clock.now()
+        if trace.ended_at is not None and now > trace.ended_at + _PATIENCE:
+            return True
+        frames = self._voice.ledger.of_turn(trace.turn_id)
+        if not frames:
+            return True
+        ended = self._voice.at(frames[-1].pts)
+        seen = self._face.presented.newest
+        return ended is not None and newest >= ended and (seen is None or seen >= ended)
+
+    def _finish(self, trace: TurnTrace, record: Mapping[str, Any], hang_up: float | None = None) -> None:
+        speech_end = self._speech_end(trace)
+        self._disturbances.lags = self._lag.recent()
+        client = measured(trace, speech_end, self._voice, self._face, self._disturbances, hang_up)
+        heard = client["time_to_first_audio_ms"]
+        heard_at = None if heard is None or speech_end is None else speech_end + heard / 1000
+        self._on_measured(
+            {**record, **client, "stages": stage_shares(trace, speech_end=speech_end, heard_at=heard_at)}
+        )
+
+    def _speech_end(self, trace: TurnTrace) -> float | None:
+        """The client's own, where it tells one that lies within this turn; else the estimate."""
+        if trace.speech_end is None or trace.input.value != "voice":
+            return trace.speech_end
+        told: Sequence[float] = [
+            at for at in self._speech_ends if trace.started_at < at < (trace.first_sound_at or trace.speech_end + 5)
+        ]
+        return told[-1] if told else trace.speech_end

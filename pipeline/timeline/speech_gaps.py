@@ -1,0 +1,90 @@
+"""Speech gaps: where a reply fell silent for its listener that should have gone on (docs/metrics.md)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pipeline.timeline.causes import Cause, overlap
+from pipeline.timeline.ledger import Emitted
+
+SHORTEST = 0.04
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoicedClause:
+    """When a clause was written and voiced; `position`: where in the reply it begins, seconds."""
+
+    position: float
+    written_at: float
+    voiced_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechGap:
+    at: float
+    """When it began, on our clock."""
+    duration: float
+    cause: Cause
+
+
+def speech_gaps(
+    frames: Sequence[Emitted],
+    rate: int,
+    clauses: Sequence[VoicedClause],
+    heard_at: Callable[[int], float | None],
+    held: Sequence[tuple[float, float]] = (),
+    lags: Sequence[tuple[float, float]] = (),
+) -> list[SpeechGap]:
+    """The gaps in one reply.
+
+    `frames`: what of it went out, in order. `heard_at`: when the client played a pts; None, where it did
+    not say, takes what went out instead. `held`: from when to when the reply was held for the user, which
+    is no gap. `lags`: from when to when the event loop stood still.
+    """
+    found = []
+    for before, after in pairwise(frames):
+        silent = (after.pts - before.pts) / rate - (before.end - before.start)
+        lasted = before.end - before.start
+        began, resumed = heard_at(before.pts), heard_at(after.pts)
+        if began is None or resumed is None:
+            began, resumed = before.made_at, before.made_at + lasted + silent
+        began += lasted
+        if resumed - began < SHORTEST or overlap(held, before.made_at, after.made_at) > 0:
+            continue
+        found.append(SpeechGap(began, resumed - began, _cause(before, after, silent, clauses, lags)))
+    return found
+
+
+def _cause(
+    before: Emitted,
+    after: Emitted,
+    silent: float,
+    clauses: Sequence[VoicedClause],
+    lags: Sequence[tuple[float, float]],
+) -> Cause:
+    if silent >= SHORTEST / 2:
+        # Silence that we sent ourselves, or time stamps skipped because the track could not run.
+        if overlap(lags, before.made_at, after.made_at) >= silent / 2:
+            return Cause.LOOP
+        return _waited_for(before, after, clauses)
+    if before.sent_at is None or after.sent_at is None:
+        return Cause.UNKNOWN
+    on_the_way_out = (after.sent_at - after.made_at) - (before.sent_at - before.made_at)
+    if on_the_way_out >= SHORTEST / 2:
+        late = overlap(lags, before.made_at, after.sent_at) >= on_the_way_out / 2
+        return Cause.LOOP if late else Cause.ENCODE
+    return Cause.NETWORK
+
+
+def _waited_for(before: Emitted, after: Emitted, clauses: Sequence[VoicedClause]) -> Cause:
+    """Whether the text or its voice was what the reply waited for."""
+    begun = [clause for clause in clauses if clause.position <= after.start + 1e-3]
+    if not begun:
+        return Cause.UNKNOWN
+    clause = begun[-1]
+    if clause.position < after.start - 1e-3:
+        return Cause.TTS  # in mid-clause: its text was there
+    dry = before.made_at
+    written = min(max(clause.written_at, dry), after.made_at)
+    return Cause.LLM if written - dry >= after.made_at - written else Cause.TTS

@@ -1,0 +1,91 @@
+/**
+ * What of the avatar reached eye and ear, and when: RTP time stamps beside the page's clock, told in small
+ * batches to the server, which alone knows what they carried.
+ *
+ * Sound: `getSynchronizationSources` says which sample was taken from the jitter buffer when; what the sound
+ * device still keeps of it comes on top. Pictures: `requestVideoFrameCallback` says when one is to be seen.
+ * The estimates that browsers make from RTCP (`captureTime`, `estimatedPlayoutTimestamp`) are not used: against
+ * a sender that stamps its reports late they are off by tens of milliseconds.
+ */
+
+import { seconds } from "./clock.js";
+
+const LOOK_INTERVAL_MS = 40;
+const REPORT_INTERVAL_MS = 240;
+
+export class Observer {
+  #receiver;
+  #deviceDelayMs;
+  #send;
+  #video = null;
+  #callback = null;
+  #timers = [];
+  #heard = null;
+  #sound = [];
+  #pictures = [];
+
+  /**
+   * @param {{receiver: RTCRtpReceiver, deviceDelayMs: () => number, send: (observed: object) => void}} parts
+   *   `receiver` of the avatar's voice; `deviceDelayMs`: how long the sound device keeps a sample
+   */
+  constructor({ receiver, deviceDelayMs, send }) {
+    this.#receiver = receiver;
+    this.#deviceDelayMs = deviceDelayMs;
+    this.#send = send;
+  }
+
+  start() {
+    this.#timers = [
+      setInterval(() => this.#listen(), LOOK_INTERVAL_MS),
+      setInterval(() => this.#report(), REPORT_INTERVAL_MS),
+    ];
+  }
+
+  /** @param {HTMLVideoElement|null} video the element that shows the avatar */
+  watch(video) {
+    if (this.#callback !== null) this.#video.cancelVideoFrameCallback(this.#callback);
+    this.#callback = null;
+    this.#video = video;
+    this.#look();
+  }
+
+  stop() {
+    for (const timer of this.#timers) clearInterval(timer);
+    this.watch(null);
+  }
+
+  #look() {
+    this.#callback =
+      this.#video?.requestVideoFrameCallback?.((_, { rtpTimestamp, expectedDisplayTime }) => {
+        if (rtpTimestamp !== undefined) this.#pictures.push([rtpTimestamp, seconds(expectedDisplayTime)]);
+        this.#look();
+      }) ?? null;
+  }
+
+  #listen() {
+    const source = this.#receiver.getSynchronizationSources?.()[0];
+    // The stamp is on the scale of performance.timeOrigin + performance.now().
+    if (source?.rtpTimestamp === undefined || source.timestamp === this.#heard) return;
+    this.#heard = source.timestamp;
+    this.#sound.push([source.rtpTimestamp, source.timestamp / 1000]);
+  }
+
+  #report() {
+    const late = this.#deviceDelayMs() / 1000;
+    this.#send({
+      sound: this.#sound.splice(0).map(([rtpTimestamp, at]) => [rtpTimestamp, at + late]),
+      pictures: this.#pictures.splice(0),
+      hidden: this.#video?.ownerDocument.hidden ?? true,
+      lacks: this.#lacks(),
+    });
+  }
+
+  /** What this browser cannot say, so that the server leaves it open and says why. */
+  #lacks() {
+    const lacks = [];
+    const [source] = this.#receiver.getSynchronizationSources?.() ?? [];
+    if (source !== undefined && source.rtpTimestamp === undefined) lacks.push("sound");
+    if (this.#video !== null && !("requestVideoFrameCallback" in this.#video)) lacks.push("pictures");
+    return lacks;
+  }
+}

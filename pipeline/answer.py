@@ -164,7 +164,9 @@ class Answer:
         if self._listener is not None:
             self._listener.answer_composed()
 
-    async def _think(self, prompt: Prompt, model: LanguageModel, clauses: asyncio.Queue[_Clause | None]) -> None:
+    async def _think(
+        self, prompt: Prompt, model: LanguageModel, clauses: asyncio.Queue[_Clause | None]
+    ) -> None:
         speakable, cutter = SpeakableText(), self._cutter
         started = self._clock.now()
         async with aclosing(model.stream(prompt)) as deltas:

@@ -27,8 +27,8 @@ from pipeline.events import (
     Stage,
     Stilled,
     Stirring,
-    Transcript,
     Timeline,
+    Transcript,
     TurnInput,
     Utterance,
 )

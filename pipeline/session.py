@@ -74,9 +74,9 @@ class Session:
             self._announcer,
             timeline,
             self._scope,
-            rtp_origin=lambda: self.peer.rtp_origin("audio"),
+            rtp_origin=lambda: self._rtp_origin("audio"),
         )
-        timeline.connected(lambda kind: self.peer.rtp_origin(kind))
+        timeline.connected(self._rtp_origin)
         self.peer = self._new_peer()
 
     def measured(self, record: Mapping[str, Any]) -> None:
@@ -166,6 +166,10 @@ class Session:
         )
         peer.add_tracks(voice, face)
         return peer
+
+    def _rtp_origin(self, kind: str) -> int | None:
+        """Of the connection there is now."""
+        return self.peer.rtp_origin(kind)
 
     def _on_fault(self, fault: Exception) -> None:
         if not self._fault.done():

@@ -25,9 +25,7 @@ def skews(
         # A position that was played twice, before a hold and after it, belongs to the later frame only if
         # that was made before the picture.
         candidates = np.flatnonzero(starts <= picture.start + 1e-9)
-        sound = next(
-            (voice[k] for k in candidates[::-1] if voice[k].made_at <= picture.made_at + 1e-3), None
-        )
+        sound = next((voice[k] for k in candidates[::-1] if voice[k].made_at <= picture.made_at + 1e-3), None)
         if seen is None or sound is None or picture.start > sound.end + 1e-3:
             continue
         heard = heard_at(sound.pts + round((picture.start - sound.start) * rate))

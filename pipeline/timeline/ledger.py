@@ -77,5 +77,7 @@ class Ledger:
 
     def widest(self, first: int, last: int, time: Callable[[Emitted], float | None]) -> float:
         """The longest time between two neighbours of the frames from one pts to another; 0 for fewer."""
-        times = [at for frame in self._frames if first <= frame.pts <= last and (at := time(frame)) is not None]
+        times = [
+            at for frame in self._frames if first <= frame.pts <= last and (at := time(frame)) is not None
+        ]
         return max((later - earlier for earlier, later in pairwise(times)), default=0.0)

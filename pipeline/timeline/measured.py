@@ -1,6 +1,6 @@
 """What a client heard and saw of a turn, from the ledgers and its own reports (docs/metrics.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ from pipeline.timeline import av_skew, render_freezes
 from pipeline.timeline.causes import Cause, overlap
 from pipeline.timeline.ledger import Emitted, Ledger
 from pipeline.timeline.presentation import Presentation
+from pipeline.timeline.record import EndPoints
 from pipeline.timeline.speech_gaps import VoicedClause, speech_gaps
 
 _AROUND = 1.0
@@ -38,9 +39,22 @@ class Disturbances:
     """The client's page was not shown, so nothing had to be painted."""
 
 
+def end_points(trace: TurnTrace, speech_end: float | None, voice: Track) -> EndPoints:
+    """Where a turn's wait begins and ends. `speech_end`: by the client, on our clock."""
+    position = trace.first_audible
+    own = None
+    if position is not None:
+        frames = voice.ledger.of_turn(trace.turn_id)
+        own = next((frame for frame in frames if frame.start <= position < frame.end), None)
+    if own is None or position is None:
+        return EndPoints(speech_end)
+    heard = voice.at(own.pts + round((position - own.start) * voice.ledger.rate))
+    return EndPoints(speech_end, own.sent_at, heard)
+
+
 def measured(
     trace: TurnTrace,
-    speech_end: float | None,
+    points: EndPoints,
     voice: Track,
     face: Track,
     disturbances: Disturbances,
@@ -48,23 +62,19 @@ def measured(
 ) -> dict[str, Any]:
     """The fields of a turn's record that only a client can know; null where it did not say.
 
-    `speech_end` is the user's, on our clock. `hang_up`: the call ended, so a freeze may be open.
+    `hang_up`: the call ended, so a freeze may be open.
     """
+    speech_end = trace.speech_end if points.speech_end is None else points.speech_end
     sound, pictures = voice.ledger.of_turn(trace.turn_id), face.ledger.of_turn(trace.turn_id)
-    own = _first_own(trace, sound)
-    heard = None if own is None else voice.at(own)
     moving = next((picture for picture in pictures if picture.moving), None)
-    seen = None if moving is None else face.at(moving.pts)
     clauses = [VoicedClause(*times) for times in trace.clause_times]
     first = voice.at(sound[0].pts) if sound else None
-    gaps = speech_gaps(
-        sound, voice.ledger.rate, clauses, voice.at, disturbances.held, disturbances.lags
-    )
+    gaps = speech_gaps(sound, voice.ledger.rate, clauses, voice.at, disturbances.held, disturbances.lags)
     skews = av_skew.skews(sound, voice.ledger.rate, pictures, voice.at, face.at)
     return {
-        "time_to_first_audio_ms": _ms(speech_end, heard),
+        "time_to_first_audio_ms": _ms(speech_end, points.heard),
         "time_to_first_sound_ms": _ms(speech_end, first),
-        "time_to_first_frame_ms": _ms(speech_end, seen),
+        "time_to_first_frame_ms": _ms(speech_end, None if moving is None else face.at(moving.pts)),
         "speech_gaps": [
             {
                 "at_ms": _ms(first if first is not None else sound[0].made_at, gap.at),
@@ -79,15 +89,28 @@ def measured(
     }
 
 
-def _first_own(trace: TurnTrace, sound: Sequence[Emitted]) -> int | None:
-    """The pts of the first audible sample of the reply's own words."""
-    if trace.first_audible is None:
-        return None
-    position = trace.first_audible
-    for frame in sound:
-        if frame.start <= position < frame.end:
-            return frame.pts + round((position - frame.start) * 48_000)
-    return None
+_FROM = {
+    "sound": ("time_to_first_audio_ms", "time_to_first_sound_ms", "av_skew_ms", "barge_in_stop_ms"),
+    "pictures": ("time_to_first_frame_ms", "render_freezes", "av_skew_ms"),
+}
+"""What a client reports → the fields that are made of it."""
+
+
+def reasons(fields: Mapping[str, Any], lacks: Set[str], told: Set[str]) -> dict[str, str]:
+    """Why fields are null that a client could have known.
+
+    `lacks`: what it has no means to tell; `told`: what it did tell something of.
+    """
+    found = {}
+    for reported, made_of_it in _FROM.items():
+        if reported in lacks:
+            reason = f"this client has no means to tell which {reported} it presents when"
+        elif reported not in told:
+            reason = f"the client did not report the {reported} that it presented"
+        else:
+            continue
+        found |= {name: reason for name in made_of_it if fields.get(name) is None}
+    return found
 
 
 def _freezes(
@@ -102,7 +125,9 @@ def _freezes(
     presented = [*face.presented.times(start - 2.0, end)]
     found = [
         still
-        for still in render_freezes.stills(presented, hang_up if hang_up is not None and hang_up < end else None)
+        for still in render_freezes.stills(
+            presented, hang_up if hang_up is not None and hang_up < end else None
+        )
         if still.at + still.duration > start
     ]
     return [

@@ -5,6 +5,7 @@ its own times (`joined`).
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -21,6 +22,7 @@ _FIELDS = (
     *("render_freezes", "av_skew_ms", "barge_in_stop_ms", "first_token_ms", "handoff_gap_ms"),
     *("token_gaps_ms", "queue_ms", "retries", "cancels", "wasted", "route", "kv_source", "prompt_digest"),
     *("evidence_digest", "prompt_tokens", "output_tokens", "output_tokens_per_s", "utilisation"),
+    *("speech_end_by", "clock_bound_ms", "not_measured", "stages_violated"),
 )
 
 
@@ -76,37 +78,76 @@ class TurnRecords:
         return date.isoformat(timespec="milliseconds")
 
 
-def stage_shares(
-    trace: TurnTrace, *, speech_end: float | None = None, heard_at: float | None = None
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class EndPoints:
+    """What the server alone does not see of a turn, on its clock; None where nobody told."""
+
+    speech_end: float | None = None
+    """The user's, by the client that made the speech."""
+    sent: float | None = None
+    """The packet left that holds the first audible sample of the reply's own words."""
+    heard: float | None = None
+    """That sample was played."""
+
+
+def stage_shares(trace: TurnTrace, points: EndPoints = EndPoints()) -> dict[str, Any]:
     """Raw spans and each stage's share of the wait, ms from the user's speech end.
 
     A share is max(0, the stage's end − the latest end of all earlier stages), clipped to [speech end, first
-    audible sample], in the order of `Stage`, of the committed revision only. The server alone sees neither
-    the uplink nor the playout: `speech_end` and `heard_at` are the client's, on our clock.
+    audible sample], in the order of `Stage`, of the committed revision only.
     """
-    begin = trace.speech_end if speech_end is None else speech_end
+    begin = trace.speech_end if points.speech_end is None else points.speech_end
     shares: dict[str, float | None] = dict.fromkeys(stage.value for stage in Stage)
     if begin is None:
         return {"shares_ms": shares, "spans": []}
-    spans = [span for span in trace.spans if span.revision == trace.committed_revision]
-    revision, sent = trace.committed_revision or 0, trace.first_audio_at
-    if speech_end is not None and trace.speech_end is not None and heard_at is not None:
-        spans.append(Span(Stage.UPLINK, begin, max(begin, trace.speech_end), revision))
-    if sent is not None and heard_at is not None:
-        spans.append(Span(Stage.PLAYOUT, sent, heard_at, revision))
-    end = sent if heard_at is None else heard_at
+    spans = _spans(trace, begin, points)
+    end = trace.first_audio_at if points.heard is None else points.heard
     latest = begin
     for stage in Stage:
         ends = [span.end for span in spans if span.stage is stage]
-        if stage is Stage.EGRESS and sent is not None:
-            ends = [sent]
         if not ends or end is None:
             continue
         reached = min(max(ends), end)
         shares[stage.value] = round(max(0.0, reached - latest) * 1000, 1)
         latest = max(latest, reached)
     return {"shares_ms": shares, "spans": [_span(span, begin) for span in spans]}
+
+
+def stages_violated(trace: TurnTrace, points: EndPoints, tolerance: float) -> list[str] | None:
+    """What cannot be, in words; None without end points to check against.
+
+    Shares add up to the wait whatever they are made of. So it is the spans that must tell whether they and
+    the client's end points are of the same turn. `tolerance`: what two clocks may be apart, seconds.
+    """
+    if points.speech_end is None or points.heard is None:
+        return None
+    ends: dict[Stage, float] = {}
+    for span in _spans(trace, points.speech_end, points):
+        ends[span.stage] = max(span.end, ends.get(span.stage, span.end))
+    found = []
+    if Stage.EGRESS in ends and ends[Stage.EGRESS] > points.heard + tolerance:
+        found.append(f"sent {_ms(points.heard, ends[Stage.EGRESS])} ms after it was heard")
+    for stage in (Stage.ENDPOINTING, Stage.TTS):
+        if Stage.EGRESS in ends and stage in ends and ends[stage] > ends[Stage.EGRESS] + tolerance:
+            found.append(f"{stage} ended {_ms(ends[Stage.EGRESS], ends[stage])} ms after it was sent")
+    if Stage.ENDPOINTING in ends and ends[Stage.ENDPOINTING] < points.speech_end - tolerance:
+        found.append(f"committed {_ms(ends[Stage.ENDPOINTING], points.speech_end)} ms before the speech end")
+    return found
+
+
+def _spans(trace: TurnTrace, begin: float, points: EndPoints) -> list[Span]:
+    """Those of the committed revision, and those whose end points nobody knows alone."""
+    spans = [span for span in trace.spans if span.revision == trace.committed_revision]
+    revision = trace.committed_revision or 0
+    sent = trace.first_audio_at if points.sent is None else points.sent
+    if sent is not None:
+        ready = max((span.end for span in spans), default=sent)
+        spans.append(Span(Stage.EGRESS, min(ready, sent), sent, revision))
+    if points.speech_end is not None and trace.speech_end is not None:
+        spans.append(Span(Stage.UPLINK, begin, max(begin, trace.speech_end), revision))
+    if sent is not None and points.heard is not None:
+        spans.append(Span(Stage.PLAYOUT, sent, points.heard, revision))
+    return spans
 
 
 def _span(span: Span, begin: float) -> dict[str, Any]:

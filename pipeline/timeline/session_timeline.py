@@ -5,17 +5,17 @@ what the server knows, and again when the client's reports have reached the end 
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Set
 from typing import Any
 
 from pipeline.clock import Clock
-from pipeline.events import WIRE_RATE, ClientObservation, ClockStamps, TurnTrace
+from pipeline.events import WIRE_RATE, ClientObservation, ClockStamps, TurnInput, TurnTrace
 from pipeline.timeline.clock_tie import ClockSample, ClockTie
 from pipeline.timeline.ledger import Emitted, Ledger
 from pipeline.timeline.loop_lag import LoopLag
-from pipeline.timeline.measured import Disturbances, Track, measured
+from pipeline.timeline.measured import Disturbances, Track, end_points, measured, reasons
 from pipeline.timeline.presentation import Presentation
-from pipeline.timeline.record import TurnRecords, stage_shares
+from pipeline.timeline.record import EndPoints, TurnRecords, stage_shares, stages_violated
 
 VIDEO_RATE = 90_000
 
@@ -26,6 +26,9 @@ _MOST_WAITING = 8
 """Turns whose reports are awaited at once; a client that interrupts faster gets the oldest as it is."""
 
 _SPEECH_ENDS = 8
+
+_TOLERANCE = 0.02
+"""Seconds, beside the clocks': a packet of sound is stamped as a whole."""
 
 
 class SessionTimeline:
@@ -49,6 +52,7 @@ class SessionTimeline:
         self._disturbances = Disturbances()
         self._held_since: float | None = None
         self._hidden_since: float | None = None
+        self._lacks: Set[str] = frozenset()
         self._speech_ends: deque[float] = deque(maxlen=_SPEECH_ENDS)
         """When the client says that its user's speech ended, on our clock."""
         self._waiting: deque[tuple[TurnTrace, Mapping[str, Any]]] = deque()
@@ -60,9 +64,7 @@ class SessionTimeline:
 
     def voice_made(self, pts: int, turn: str | None, span: tuple[float, float] | None) -> None:
         start, end = span or (0.0, 0.0)
-        self._voice.ledger.made(
-            Emitted(pts, self._clock.now(), None if span is None else turn, start, end)
-        )
+        self._voice.ledger.made(Emitted(pts, self._clock.now(), None if span is None else turn, start, end))
 
     def picture_made(
         self, pts: int, at: float, turn: str | None, position: float | None, *, moving: bool
@@ -103,6 +105,7 @@ class SessionTimeline:
                 pts, at = track.ledger.pts(rtp_timestamp), self._tie.ours(client_time)
                 if pts is not None and at is not None:
                     track.presented.add(pts, at)
+        self._lacks = observation.lacks
         self._hidden(observation.hidden)
         self._settle()
 
@@ -148,20 +151,35 @@ class SessionTimeline:
         return ended is not None and newest >= ended and (seen is None or seen >= ended)
 
     def _finish(self, trace: TurnTrace, record: Mapping[str, Any], hang_up: float | None = None) -> None:
-        speech_end = self._speech_end(trace)
         self._disturbances.lags = self._lag.recent()
-        client = measured(trace, speech_end, self._voice, self._face, self._disturbances, hang_up)
-        heard = client["time_to_first_audio_ms"]
-        heard_at = None if heard is None or speech_end is None else speech_end + heard / 1000
+        points = end_points(trace, self._own_speech_end(trace), self._voice)
+        client = measured(trace, points, self._voice, self._face, self._disturbances, hang_up)
+        tracks = {"sound": self._voice, "pictures": self._face}
+        told = {kind for kind, track in tracks.items() if track.presented.newest is not None}
+        bound = self._tie.bound
         self._on_measured(
-            {**record, **client, "stages": stage_shares(trace, speech_end=speech_end, heard_at=heard_at)}
+            {
+                **record,
+                **client,
+                "stages": stage_shares(trace, points),
+                "stages_violated": stages_violated(trace, points, _TOLERANCE + (bound or 0.0)),
+                "speech_end_by": _who_told(trace, points),
+                "clock_bound_ms": None if bound is None else round(bound * 1000, 2),
+                "not_measured": reasons(client, self._lacks, told),
+            }
         )
 
-    def _speech_end(self, trace: TurnTrace) -> float | None:
-        """The client's own, where it tells one that lies within this turn; else the estimate."""
-        if trace.speech_end is None or trace.input.value != "voice":
-            return trace.speech_end
-        told: Sequence[float] = [
-            at for at in self._speech_ends if trace.started_at < at < (trace.first_sound_at or trace.speech_end + 5)
-        ]
-        return told[-1] if told else trace.speech_end
+    def _own_speech_end(self, trace: TurnTrace) -> float | None:
+        """The client's own word on when its user's speech ended, where there is one within this turn."""
+        if trace.speech_end is None or trace.input is not TurnInput.VOICE:
+            return None
+        latest = trace.first_sound_at or trace.speech_end + _PATIENCE
+        told = [at for at in self._speech_ends if trace.started_at < at < latest]
+        return told[-1] if told else None
+
+
+def _who_told(trace: TurnTrace, points: EndPoints) -> str | None:
+    """When the user's speech ended: the client's word, or an estimate of the server's."""
+    if points.speech_end is not None:
+        return "client"
+    return None if trace.speech_end is None else "server"

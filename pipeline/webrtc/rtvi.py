@@ -21,6 +21,9 @@ LABEL = "rtvi-ai"
 MAX_MOMENTS = 300
 """In one report of what was played or shown, of each."""
 
+_TOLD = ("sound", "pictures")
+"""What a client reports moments of."""
+
 MAX_MESSAGE = 64 * 1024
 """Bytes; what aiortc's SCTP announces as its largest message."""
 
@@ -246,7 +249,9 @@ def _moments(data: Any, name: str) -> tuple[tuple[int, float], ...]:
 
 def _names(data: Any) -> list[str]:
     """Of what a later client may lack and we do not know, nothing is said."""
-    if not (isinstance(data, list) and len(data) <= MAX_MOMENTS and all(isinstance(name, str) for name in data)):
+    if not (
+        isinstance(data, list) and len(data) <= MAX_MOMENTS and all(isinstance(name, str) for name in data)
+    ):
         raise BadMessageError(f"visavis.observed: d.lacks is {_short(data)}; expected a list of names")
     return data
 

@@ -159,8 +159,13 @@ def _limits(name: str, tree: object) -> dict[str, Any]:
 
 def _number(name: str, key: str, value: object, *, whole: bool) -> float:
     signed = key.startswith("skew")
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if number and (signed or value >= 0) and not (whole and isinstance(value, float)):
+    if (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and math.isfinite(value)
+        and (signed or value >= 0)
+        and not (whole and isinstance(value, float))
+    ):
         return value
     shown = "missing" if value is None else repr(value)
     expected = ("a whole number" if whole else "a number") + ("" if signed else ", at least 0")

@@ -5,28 +5,17 @@ its own times (`joined`).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.events import Span, Stage, TurnTrace
+from pipeline.timeline.turn_record import SCHEMA_VERSION, TakenRoute, TurnRecord
 
-SCHEMA_VERSION = 1
-
-_FIELDS = (
-    *("schema_version", "turn_id", "session_id", "started_at", "input", "user_text", "reply_text"),
-    *("heard_text", "committed_revision", "interrupted", "failed", "time_to_first_audio_ms"),
-    *("time_to_first_sound_ms", "time_to_first_frame_ms", "total_ms", "stages", "speech_gaps"),
-    *("render_freezes", "av_skew_ms", "barge_in_stop_ms", "first_token_ms", "handoff_gap_ms"),
-    *("token_gaps_ms", "queue_ms", "retries", "cancels", "wasted", "route", "kv_source", "prompt_digest"),
-    *("evidence_digest", "prompt_tokens", "output_tokens", "output_tokens_per_s", "utilisation"),
-    *("speech_end_by", "clock_bound_ms", "not_measured", "stages_violated"),
-)
-
-
-_ROUTE = ("pattern", "dialect", "contract", "fallback_from", "kv_bytes", "kv_ms")
+_FIELDS = tuple(each.name for each in fields(TurnRecord))
+_ROUTE = tuple(each.name for each in fields(TakenRoute))
 
 
 def empty_record() -> dict[str, Any]:
@@ -99,7 +88,7 @@ def stage_shares(trace: TurnTrace, points: EndPoints = EndPoints()) -> dict[str,
     begin = trace.speech_end if points.speech_end is None else points.speech_end
     shares: dict[str, float | None] = dict.fromkeys(stage.value for stage in Stage)
     if begin is None:
-        return {"shares_ms": shares, "spans": []}
+        return {"speech_end_ms": None, "shares_ms": shares, "spans": []}
     spans = _spans(trace, begin, points)
     end = trace.first_audio_at if points.heard is None else points.heard
     latest = begin
@@ -110,7 +99,11 @@ def stage_shares(trace: TurnTrace, points: EndPoints = EndPoints()) -> dict[str,
         reached = min(max(ends), end)
         shares[stage.value] = round(max(0.0, reached - latest) * 1000, 1)
         latest = max(latest, reached)
-    return {"shares_ms": shares, "spans": [_span(span, begin) for span in spans]}
+    return {
+        "speech_end_ms": _ms(trace.started_at, begin),
+        "shares_ms": shares,
+        "spans": [_span(span, begin) for span in spans],
+    }
 
 
 def stages_violated(trace: TurnTrace, points: EndPoints, tolerance: float) -> list[str] | None:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 from aiortc import (
@@ -50,6 +50,18 @@ class Told:
     at: float
     type: str
     data: dict[str, Any]
+
+
+class Way(Protocol):
+    """What lies between a caller and the server, and sees to it that the call goes through it."""
+
+    def offer(self, sdp: str) -> str:
+        """The caller's offer as the server is to see it."""
+        ...
+
+    async def answer(self, sdp: str) -> str:
+        """The server's answer as the caller is to see it. Raises CallError."""
+        ...
 
 
 class SyntheticUser:
@@ -134,21 +146,23 @@ class SyntheticUser:
         if self._channel.readyState == "open":
             self._channel.send(rtvi.message("client-message", {"t": name, "d": data}))
 
-    async def negotiate(self, http: httpx.AsyncClient, url: str) -> None:
+    async def negotiate(self, http: httpx.AsyncClient, url: str, way: Way | None) -> None:
         """Offer, answer, and wait until the bot is ready. Raises CallError."""
         await self._connection.setLocalDescription(await self._connection.createOffer())
         offer = self._connection.localDescription
+        sdp = offer.sdp if way is None else way.offer(offer.sdp)
         try:
             response = await http.post(
                 f"{url}/api/offer",
-                json={"sdp": offer.sdp, "type": offer.type, "pc_id": None, "restart_pc": False},
+                json={"sdp": sdp, "type": offer.type, "pc_id": None, "restart_pc": False},
             )
         except httpx.HTTPError as error:
             raise CallError(f"no server answers at {url}: {error or type(error).__name__}") from error
         if response.status_code != 200:
             raise CallError(f"{url} refused the call ({response.status_code}): {_reason(response)}")
         answer = response.json()
-        await self._connection.setRemoteDescription(RTCSessionDescription(answer["sdp"], answer["type"]))
+        sdp = answer["sdp"] if way is None else await way.answer(answer["sdp"])
+        await self._connection.setRemoteDescription(RTCSessionDescription(sdp, answer["type"]))
         await self._ready.wait()
 
     def _on_open(self) -> None:
@@ -182,15 +196,17 @@ class SyntheticUser:
 
 
 @asynccontextmanager
-async def calling(url: str, clock: Clock, *, keep_pictures: bool = False) -> AsyncIterator[SyntheticUser]:
-    """A caller whose call is up. Raises CallError."""
+async def calling(
+    url: str, clock: Clock, *, keep_pictures: bool = False, way: Way | None = None
+) -> AsyncIterator[SyntheticUser]:
+    """A caller whose call is up, through `way` if there is one. Raises CallError."""
     connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
     user = SyntheticUser(clock, connection, keep_pictures=keep_pictures)
     try:
         async with httpx.AsyncClient(timeout=CONNECT_TIMEOUT) as http:
             try:
                 async with asyncio.timeout(CONNECT_TIMEOUT):
-                    await user.negotiate(http, url)
+                    await user.negotiate(http, url, way)
             except TimeoutError as error:
                 raise CallError(f"{url}: no connection within {CONNECT_TIMEOUT:g} s") from error
         reporting = [asyncio.create_task(each) for each in (user.report(), user.ask_the_time())]

@@ -1,8 +1,10 @@
 """The kinds of value that settings have."""
 
 import ipaddress
+import re
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
@@ -51,6 +53,28 @@ def _http_url(url: str) -> str:
     return url.rstrip("/")
 
 
+def _mqtt_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        named = parts.scheme in ("mqtt", "mqtts") and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is none
+        named = False
+    if not named or parts.username or parts.path not in ("", "/") or parts.query:
+        raise expect("an address such as mqtt://host:1883, or mqtts:// for TLS, without a name or path in it")
+    return url
+
+
+def topic_level(name: str) -> str:
+    """A name as one level of a topic: what cannot stand there becomes a hyphen."""
+    return re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII)[:64] or "unnamed"
+
+
+def _topic_level(name: str) -> str:
+    if name != topic_level(name):
+        raise expect("1 to 64 letters, digits, dots, hyphens and underscores: it is one level of MQTT topics")
+    return name
+
+
 def _ice_url(url: str) -> str:
     if not url.startswith(("stun:", "stuns:", "turn:", "turns:")):
         raise expect("an address that starts with stun:, stuns:, turn: or turns:")
@@ -66,6 +90,8 @@ FilePath = Annotated[UserPath, AfterValidator(_existing_file)]
 FolderPath = Annotated[UserPath, AfterValidator(_existing_folder)]
 LoopbackHost = Annotated[str, AfterValidator(_loopback)]
 HttpUrl = Annotated[str, AfterValidator(_http_url)]
+MqttUrl = Annotated[str, AfterValidator(_mqtt_url)]
+TopicLevel = Annotated[str, AfterValidator(_topic_level)]
 IceUrl = Annotated[str, AfterValidator(_ice_url)]
 Language = Annotated[str, AfterValidator(_language)]
 Threads = Annotated[int, Field(ge=1, le=256)]

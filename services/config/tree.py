@@ -3,6 +3,7 @@
 Defaults live here and are repeated, commented, in configs/local.yaml; a test keeps the two equal.
 """
 
+import platform
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -29,12 +30,15 @@ from services.config.fields import (
     Language,
     LoopbackHost,
     Milliseconds,
+    MqttUrl,
     Probability,
     Seconds,
     Side,
     Threads,
+    TopicLevel,
     UserPath,
     as_list,
+    topic_level,
 )
 
 WHISPER_WINDOW_S = 30.0
@@ -282,8 +286,32 @@ class Video(Section):
     bitrate_kbps: VideoBitrate = VideoBitrate()
 
 
+class Mqtt(Section):
+    url: MqttUrl | None = None
+    username: Annotated[str, Field(min_length=1)] | None = None
+    password: SecretStr | None = None
+    ca_file: FilePath | None = None
+
+    @model_validator(mode="after")
+    def _password_of_somebody(self) -> Self:
+        if self.password is not None and self.username is None:
+            raise expect("the name that telemetry.mqtt.password belongs to", key="username")
+        return self
+
+
 class Telemetry(Section):
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    site: TopicLevel = "default"
+    node: TopicLevel | None = None
+    content: bool = False
+    slo: FilePath | None = None
+    otlp_endpoint: HttpUrl | None = None
+    mqtt: Mqtt = Mqtt()
+
+    @property
+    def node_name(self) -> str:
+        """This machine among those of a site."""
+        return self.node or topic_level(platform.node())
 
 
 class Config(BaseSettings):

@@ -104,6 +104,12 @@ def test_the_cache_folder_is_the_users_unless_set(tmp_path: Path) -> None:
     assert load().server.cache_folder.name == "visavis"
 
 
+def test_a_node_is_called_like_its_machine_unless_it_has_a_name(monkeypatch) -> None:
+    monkeypatch.setattr("platform.node", lambda: "Büro 7/links")
+    assert load().telemetry.node_name == "B-ro-7-links"
+    assert load(None, {"telemetry.node": "kiosk-3"}).telemetry.node_name == "kiosk-3"
+
+
 # ── what a person reads ────────────────────────────────────────────────────────────────────────
 
 
@@ -129,6 +135,13 @@ def test_the_cache_folder_is_the_users_unless_set(tmp_path: Path) -> None:
         ("asr: {model: /no/such/folder}\n", ["asr.model", "/no/such/folder", "folder that exists"]),
         ("tts: {voice: ~/no-such.onnx}\n", ["tts.voice", "no-such.onnx", "file that exists"]),
         ("server:\n  port: 1\n  port: 2\n", ["line 3", "server.port", "twice"]),
+        ("telemetry: {site: a/b}\n", ["telemetry.site", "'a/b'", "one level of MQTT topics"]),
+        ("telemetry: {node: ''}\n", ["telemetry.node", "''", "1 to 64 letters"]),
+        ("telemetry: {mqtt: {url: 'tcp://h'}}\n", ["telemetry.mqtt.url", "'tcp://h'", "mqtt://host:1883"]),
+        ("telemetry: {mqtt: {url: 'mqtt://h:x'}}\n", ["telemetry.mqtt.url", "mqtt://host:1883"]),
+        ("telemetry: {mqtt: {password: p}}\n", ["telemetry.mqtt.username is null", "belongs to"]),
+        ("telemetry: {otlp_endpoint: h}\n", ["telemetry.otlp_endpoint", "'h'", "http://"]),
+        ("telemetry: {slo: /no/such}\n", ["telemetry.slo", "/no/such", "file that exists"]),
     ],
 )
 def test_a_wrong_setting_is_named_with_value_place_and_expectation(
@@ -243,6 +256,9 @@ def test_a_missing_file_and_a_folder_are_refused(tmp_path: Path) -> None:
         "llm: {openai: {api_key: [s3cret]}}",
         "llm: {openai: {apikye: s3cret}}",
         "llm: {openai: {base_url: 'ftp://me:s3cret@host/v1'}}",
+        "telemetry: {mqtt: {url: 'mqtt://me:s3cret@host'}}",
+        "telemetry: {mqtt: {pasword: s3cret}}",
+        "telemetry: {mqtt: {password: s3cret}}",
         "openai_token: s3cret",
         "server: {ice_servers: s3cret}",
         "server: {ice_servers: [{urls: x, credential: s3cret}]}",

@@ -1,5 +1,7 @@
 """A client's own times, joined to the server's record of a turn (docs/metrics.md)."""
 
+import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,6 +13,9 @@ from services.lab.microphone import Utterance
 from services.lab.synthetic_user import SyntheticUser, Told
 
 PLAYOUT_MS = PLAYOUT * 1000
+
+_MEASURED_WITHIN = 3.0
+"""Seconds after a reply within which the server has made up its timeline."""
 
 
 def joined(
@@ -45,15 +50,31 @@ def with_server_timeline(
     records: Sequence[Mapping[str, Any]], told: Sequence[Told]
 ) -> list[Mapping[str, Any]]:
     """Records joined with what the server made of this client's reports on the same turns."""
-    measured = {
-        each.data["record"]["turn_id"]: each.data["record"] for each in told if each.type == "visavis.measured"
-    }
+    records_told = (each.data["record"] for each in told if each.type == "visavis.measured")
+    measured = {record["turn_id"]: record for record in records_told}
     return [
         {**record, **{key: value for key, value in found.items() if key not in _OWN}}
         if (found := measured.get(record["turn_id"])) is not None
         else record
         for record in records
     ]
+
+
+async def until_measured(user: SyntheticUser, records: Sequence[Mapping[str, Any]]) -> None:
+    """Wait for what the server made of our reports on the last of these turns.
+
+    Not for long: a server of another make sends nothing. Raises CallError.
+    """
+    last = next((record["turn_id"] for record in reversed(records) if record["turn_id"]), None)
+    if last is None:
+        return
+
+    def measured(told: Told) -> bool:
+        return told.type == "visavis.measured" and told.data["record"]["turn_id"] == last
+
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(_MEASURED_WITHIN):
+            await user.until(measured)
 
 
 def unanswered(name: str, utterance: Utterance, now: float) -> dict[str, Any]:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import click
 from rich.console import Console
@@ -14,7 +13,7 @@ from rich.console import Console
 from pipeline.clock import Clock, MonotonicClock
 from pipeline.errors import BadInputError
 from pipeline.webrtc.ice import offer_loopback
-from services.lab import measures, recording, speech_file
+from services.lab import measures, recording, server_address, speech_file
 from services.lab.microphone import Utterance
 from services.lab.own_server import own_server
 from services.lab.speech_file import SpeechFile
@@ -25,9 +24,6 @@ REPLY_TIMEOUT = 60.0
 
 QUIET_TIMEOUT = 60.0
 """Seconds within which the agent must have come to the end of what it says."""
-
-_MEASURED_WITHIN = 3.0
-"""Seconds after the last reply within which the server has made up its timeline."""
 
 _TAIL = 0.5
 """Seconds recorded after the last reply."""
@@ -42,7 +38,7 @@ async def run(
     anything is started, CallError, ServerStartError.
     """
     if url is not None:
-        _check_url(url)
+        url = server_address.checked(url)
     console = Console(stderr=True, highlight=False)
     files = [speech_file.load(path) for path in audio]
     try:
@@ -55,7 +51,7 @@ async def run(
         if url is None:
             with console.status("Starting a server (the first time on a machine takes longer) …"):
                 url = await scope.enter_async_context(own_server(config_file))
-        user = await scope.enter_async_context(calling(url.rstrip("/"), clock, keep_pictures=video))
+        user = await scope.enter_async_context(calling(url, clock, keep_pictures=video))
         start = clock.now()
         records: list[dict[str, Any]] = []
         try:
@@ -63,7 +59,7 @@ async def run(
             start = clock.now()
             await _converse(user, files, clock, console, records)
             await clock.sleep_until(clock.now() + _TAIL)
-            await _until_measured(user, records)
+            await measures.until_measured(user, records)
         finally:
             # Also when the call broke off: what there is is worth keeping.
             end = clock.now()
@@ -74,16 +70,6 @@ async def run(
             await asyncio.to_thread(recording.write_mp4, out / "reply.mp4", pcm, user.pictures, start)
     _summarise(console, records, out)
     return 1 if any(record["failed"] is not None for record in records) else 0
-
-
-def _check_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        fit = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, a bracket without its other half
-        fit = False
-    if not fit:
-        raise BadInputError(f"--url {url}: is not a server's address; write it as http://host:port")
 
 
 def _make_room(out: Path) -> None:
@@ -176,20 +162,6 @@ async def _until_quiet(user: SyntheticUser) -> None:
             await user.until(idle, since=states[-1])
     except TimeoutError as error:
         raise CallError(f"the agent was still not done after {QUIET_TIMEOUT:g} s") from error
-
-
-async def _until_measured(user: SyntheticUser, records: Sequence[Mapping[str, Any]]) -> None:
-    """Wait for what the server made of our own reports on the last turn; a server of another make sends none."""
-    last = next((record["turn_id"] for record in reversed(records) if record["turn_id"]), None)
-    if last is None:
-        return
-
-    def measured(told: Told) -> bool:
-        return told.type == "visavis.measured" and told.data["record"]["turn_id"] == last
-
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_MEASURED_WITHIN):
-            await user.until(measured)
 
 
 def _line(record: Mapping[str, Any], reason: str) -> str:

@@ -4,6 +4,8 @@ import asyncio
 import heapq
 import itertools
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -36,12 +38,14 @@ def wall_time() -> str:
 
 
 class VirtualClock:
-    """Time for tests: stands still until `advance` moves it, waking sleepers in order."""
+    """Time for tests and replays: stands still until `advance` moves it, waking sleepers in order."""
 
     def __init__(self, start: float = 0.0) -> None:
         self._now = start
         self._order = itertools.count()
         self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+        self._working = 0
+        self._rested = asyncio.Event()
 
     def now(self) -> float:
         return self._now
@@ -55,15 +59,36 @@ class VirtualClock:
 
     async def advance(self, seconds: float) -> None:
         """Move time on, letting everything that became runnable run after each wake-up."""
-        end = self._now + seconds
-        await _settle()
+        await self.advance_to(self._now + seconds)
+
+    async def advance_to(self, end: float) -> None:
+        """The same, to a moment; one that has passed only lets run what can."""
+        await self._settle()
         while self._sleepers and self._sleepers[0][0] <= end:
             deadline, _, wake = heapq.heappop(self._sleepers)
             self._now = max(self._now, deadline)
             if not wake.done():
                 wake.set_result(None)
+            await self._settle()
+        self._now = max(self._now, end)
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Around work that takes real time: none passes here meanwhile."""
+        self._working += 1
+        try:
+            yield
+        finally:
+            self._working -= 1
+            if not self._working:
+                self._rested.set()
+
+    async def _settle(self) -> None:
+        await _settle()
+        while self._working:
+            self._rested.clear()
+            await self._rested.wait()
             await _settle()
-        self._now = end
 
 
 async def _settle() -> None:

@@ -6,7 +6,7 @@ goes. What is said and when is the dialogue's business.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,8 +55,11 @@ class Session:
         settings: SessionSettings,
         clock: Clock,
         timeline: Timeline,
+        connect: Callable[..., Peer] = Peer,
     ) -> None:
+        """`connect` makes the peer, and another when the client comes back behind a new connection."""
         self.session_id = session_id
+        self._connect = connect
         self._settings = settings
         self._stages = stages
         self._clock = clock
@@ -134,7 +137,7 @@ class Session:
 
     def _new_peer(self) -> Peer:
         settings, delivery = self._settings, self._dialogue.delivery
-        peer = Peer(
+        peer = self._connect(
             self._clock,
             ice_servers=settings.ice_servers,
             video_codec=settings.video_codec,

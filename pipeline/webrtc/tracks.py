@@ -47,7 +47,7 @@ class _PacedTrack(MediaStreamTrack):
 
     async def recv(self) -> Frame:
         try:
-            return await self._frame(await self._next_index())
+            return await self.frame(await self._next_index())
         except MediaStreamError:
             raise
         except Exception as fault:
@@ -56,7 +56,7 @@ class _PacedTrack(MediaStreamTrack):
             raise
 
     @abstractmethod
-    async def _frame(self, index: int) -> Frame:
+    async def frame(self, index: int) -> Frame:
         """The frame that is due now, `index` periods after the origin."""
 
     async def _next_index(self) -> int:
@@ -98,7 +98,7 @@ class VoiceTrack(_PacedTrack):
         self._timeline = timeline
         self._playing = playing
 
-    async def _frame(self, index: int) -> AudioFrame:
+    async def frame(self, index: int) -> AudioFrame:
         frame = AudioFrame.from_ndarray(self._playout.next_frame()[None], format="s16", layout="mono")
         frame.sample_rate = WIRE_RATE
         frame.pts = index * FRAME
@@ -137,7 +137,7 @@ class FaceTrack(_PacedTrack):
         self._timeline = timeline
         self._playing = playing
 
-    async def _frame(self, index: int) -> VideoFrame:
+    async def frame(self, index: int) -> VideoFrame:
         now = self._clock.now()
         position, turn = self._playout.position(now), self._playing()
         pose = self._performer.pose(now, position, self._mood())

@@ -306,6 +306,7 @@ class Telemetry(Section):
     content: bool = False
     slo: FilePath | None = None
     otlp_endpoint: HttpUrl | None = None
+    recordings: UserPath | None = None
     mqtt: Mqtt = Mqtt()
 
     @property

@@ -5,12 +5,12 @@ types, from which its JSON Schema is generated. None is what cannot be known.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from pipeline.events import Stage, TurnInput
 from pipeline.timeline.causes import Cause
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 """Goes up when a field changes its meaning or goes away, not when one comes."""
 
 CONTENT = ("user_text", "reply_text", "heard_text")
@@ -111,7 +111,7 @@ class Utilisation:
 class TurnRecord:
     """One turn of a conversation, as in turns.json. What cannot be known is null, never 0."""
 
-    schema_version: int
+    schema_version: Literal[1]
     turn_id: str | None
     session_id: str | None
     started_at: str | None
@@ -154,3 +154,13 @@ class TurnRecord:
     """Field → why it is null, where a client could have known."""
     stages_violated: list[str] | None
     """What about the stages cannot be, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenTurn(TurnRecord):
+    """A record as a caller who speaks files keeps it, joined with what only that caller knows."""
+
+    file: str
+    """What was spoken."""
+    premature: bool
+    """The server took a pause inside the question for its end and answered that."""

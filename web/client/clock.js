@@ -30,6 +30,8 @@ export class ClockQuestions {
 
   start() {
     this.#send({ asked: now(), before: this.#stamps });
+    // A sample counts once, though the next answer may be late.
+    this.#stamps = null;
     this.#timer = setTimeout(() => this.start(), this.#wait);
     this.#wait = Math.min(this.#wait * 2, LONGEST_MS);
   }

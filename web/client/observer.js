@@ -19,6 +19,8 @@ export class Observer {
   #send;
   #video = null;
   #callback = null;
+  /** Whether the browser says which picture it shows; taken to be so until it shows one. */
+  #stamped = true;
   #timers = [];
   #heard = null;
   #sound = [];
@@ -57,7 +59,8 @@ export class Observer {
   #look() {
     this.#callback =
       this.#video?.requestVideoFrameCallback?.((_, { rtpTimestamp, expectedDisplayTime }) => {
-        if (rtpTimestamp !== undefined) this.#pictures.push([rtpTimestamp, seconds(expectedDisplayTime)]);
+        this.#stamped = rtpTimestamp !== undefined;
+        if (this.#stamped) this.#pictures.push([rtpTimestamp, seconds(expectedDisplayTime)]);
         this.#look();
       }) ?? null;
   }
@@ -85,7 +88,8 @@ export class Observer {
     const lacks = [];
     const [source] = this.#receiver.getSynchronizationSources?.() ?? [];
     if (source !== undefined && source.rtpTimestamp === undefined) lacks.push("sound");
-    if (this.#video !== null && !("requestVideoFrameCallback" in this.#video)) lacks.push("pictures");
+    const tells = this.#video === null || ("requestVideoFrameCallback" in this.#video && this.#stamped);
+    if (!tells) lacks.push("pictures");
     return lacks;
   }
 }

@@ -26,7 +26,7 @@ class FakeChannel extends EventTarget {
 /** A receiver that plays, and counts nothing. */
 class FakeReceiver {
   getSynchronizationSources() {
-    return [{ rtpTimestamp: 7000 }];
+    return [{ rtpTimestamp: 7000, timestamp: 5000 }];
   }
 
   async getStats() {

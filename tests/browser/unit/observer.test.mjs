@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { beforeEach, test } from "node:test";
+
+import { seconds } from "../../../web/client/clock.js";
+import { Observer } from "../../../web/client/observer.js";
+
+const REPORT_MS = 240;
+const LOOK_MS = 40;
+
+/** As much of a video as is watched; `show` presents a picture. */
+class FakeVideo {
+  ownerDocument = { hidden: false };
+  waiting = new Map();
+  #next = 1;
+
+  requestVideoFrameCallback(callback) {
+    this.waiting.set(this.#next, callback);
+    return this.#next++;
+  }
+
+  cancelVideoFrameCallback(handle) {
+    this.waiting.delete(handle);
+  }
+
+  show(rtpTimestamp, expectedDisplayTime) {
+    const callbacks = [...this.waiting.values()];
+    this.waiting.clear();
+    for (const callback of callbacks) callback(0, { rtpTimestamp, expectedDisplayTime });
+  }
+}
+
+/** What the receiver says it plays now; null: nothing came yet. */
+let source;
+let deviceMs;
+let reports;
+let observer;
+
+beforeEach((t) => {
+  t.mock.timers.enable({ apis: ["setInterval"] });
+  source = null;
+  deviceMs = 0;
+  reports = [];
+  observer = new Observer({
+    receiver: { getSynchronizationSources: () => (source === null ? [] : [source]) },
+    deviceDelayMs: () => deviceMs,
+    send: (report) => reports.push(report),
+  });
+});
+
+/** Looks by look, as the browser's timers do. */
+function pass(t, ms) {
+  for (let at = 0; at < ms; at += LOOK_MS) t.mock.timers.tick(LOOK_MS);
+}
+
+test("what is played is told four times a second, each sample once", (t) => {
+  observer.start();
+  source = { rtpTimestamp: 960, timestamp: 5000 };
+  pass(t, 80);
+  source = { rtpTimestamp: 2880, timestamp: 5040 };
+  pass(t, REPORT_MS - 80);
+  assert.deepEqual(reports.map(({ sound }) => sound), [[[960, 5], [2880, 5.04]]]);
+  pass(t, REPORT_MS);
+  assert.deepEqual(reports[1].sound, []);
+});
+
+test("what the sound device still keeps comes on top", (t) => {
+  observer.start();
+  source = { rtpTimestamp: 960, timestamp: 5000 };
+  deviceMs = 30;
+  pass(t, REPORT_MS);
+  const [[stamp, at]] = reports[0].sound;
+  assert.equal(stamp, 960);
+  assert.ok(Math.abs(at - 5.03) < 1e-9);
+});
+
+test("every picture is told with the time it is to be seen", (t) => {
+  const video = new FakeVideo();
+  observer.watch(video);
+  observer.start();
+  video.show(3600, 100);
+  video.show(7200, 140);
+  pass(t, REPORT_MS);
+  assert.deepEqual(reports[0].pictures, [[3600, seconds(100)], [7200, seconds(140)]]);
+  pass(t, REPORT_MS);
+  assert.deepEqual(reports[1].pictures, []);
+});
+
+test("a page that is not shown says so, and so does one without a video", (t) => {
+  observer.start();
+  pass(t, REPORT_MS);
+  const video = new FakeVideo();
+  observer.watch(video);
+  pass(t, REPORT_MS);
+  video.ownerDocument.hidden = true;
+  pass(t, REPORT_MS);
+  assert.deepEqual(reports.map(({ hidden }) => hidden), [true, false, true]);
+});
+
+test("a browser that tells everything lacks nothing, before the first packet as well", (t) => {
+  observer.watch(new FakeVideo());
+  observer.start();
+  pass(t, REPORT_MS);
+  source = { rtpTimestamp: 960, timestamp: 5000 };
+  pass(t, REPORT_MS);
+  assert.deepEqual(reports.map(({ lacks }) => lacks), [[], []]);
+});
+
+test("sound without an RTP time stamp is lacking, and nothing is made up", (t) => {
+  observer.start();
+  source = { timestamp: 5000 };
+  pass(t, REPORT_MS);
+  assert.deepEqual(reports[0], { sound: [], pictures: [], hidden: true, lacks: ["sound"] });
+});
+
+test("pictures are lacking where the browser does not tell of them, or not which", (t) => {
+  observer.watch({ ownerDocument: { hidden: false } });
+  observer.start();
+  pass(t, REPORT_MS);
+  assert.deepEqual(reports[0].lacks, ["pictures"]);
+  const video = new FakeVideo();
+  observer.watch(video);
+  video.show(undefined, 100);
+  pass(t, REPORT_MS);
+  assert.deepEqual([reports[1].lacks, reports[1].pictures], [["pictures"], []]);
+  video.show(3600, 140);
+  pass(t, REPORT_MS);
+  assert.deepEqual(reports[2].lacks, []);
+});
+
+test("another video takes the place of the first one, and nothing is told after the end", (t) => {
+  const [first, second] = [new FakeVideo(), new FakeVideo()];
+  observer.watch(first);
+  observer.watch(second);
+  assert.deepEqual([first.waiting.size, second.waiting.size], [0, 1]);
+  observer.start();
+  observer.stop();
+  assert.equal(second.waiting.size, 0);
+  pass(t, REPORT_MS * 4);
+  assert.deepEqual(reports, []);
+});

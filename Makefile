@@ -86,8 +86,8 @@ $(VENV)/.dev: $(PACKAGES) | $(VENV)/.runtime
 
 # What the tests use besides Python. Without it they are skipped, and say so.
 tools:
-	@missing=; \
-	for pair in chromium:chromium espeak-ng:espeak-ng ip:iproute2 node:nodejs npm:npm; do \
+	@missing=; PATH=$$PATH:/usr/sbin; \
+	for pair in chromium:chromium espeak-ng:espeak-ng ip:iproute2 mosquitto:mosquitto node:nodejs npm:npm; do \
 	  command -v "$${pair%:*}" >/dev/null || missing+=" $${pair#*:}"; \
 	done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \

@@ -25,7 +25,7 @@ from pipeline.asr.voice_activity import VoiceActivity
 from pipeline.asr.whisper import WhisperTranscriber
 from pipeline.clock import Clock
 from pipeline.errors import ConfigError, MissingModelError
-from pipeline.events import EvidenceSource, SpeechChunk
+from pipeline.events import EvidenceSource, SpeechChunk, Synthesizer
 from pipeline.headroom import Headroom
 from pipeline.llm.client import Timeouts
 from pipeline.llm.instructions import Instructions
@@ -45,6 +45,7 @@ from pipeline.tts.piper import PiperSynthesizer, open_voice
 from pipeline.tts.voice_files import find_voice, prepare_voice
 from services import stage_settings
 from services.config import Config
+from services.config.tree import Agent
 from services.engine.model_file import prepare_model, shipped_model
 from services.engine.supervisor import EngineSettings, EngineState, EngineSupervisor
 
@@ -92,7 +93,7 @@ class Stack:
         self._sessions += 1
         async with self._pool.conversation() as llm:
             yield Stages(
-                ear=self._ear(),
+                ear=make_ear(self.config, self._vad),
                 transcriber=self._transcriber,
                 prompts=self._prompts(llm.counter),
                 language_model=llm.language_model,
@@ -106,17 +107,6 @@ class Stack:
                 conduct=stage_settings.conduct(self.config),
                 language=self.config.asr.language,
             )
-
-    def _ear(self) -> Ear:
-        turn_taking = self.config.turn_taking
-        vad, partials = turn_taking.vad, turn_taking.speculation.partials_ms
-        return Ear(
-            VoiceActivity(self._vad),
-            stage_settings.endpointing(self.config),
-            pre_roll=vad.pre_roll_ms / 1000,
-            progress=partials / 1000 or None,
-            echo=EchoCanceller(),
-        )
 
     def _prompts(self, counter: TokenCounter) -> PromptWriter:
         config = self.config
@@ -135,6 +125,18 @@ class Stack:
         """Raises ConfigError when instructions, evidence and history do not fit the context."""
         async with self._pool.conversation() as llm:
             await self._prompts(llm.counter).opening()
+
+
+def make_ear(config: Config, vad: onnxruntime.InferenceSession) -> Ear:
+    """One session's; `vad` may be shared."""
+    turn_taking = config.turn_taking
+    return Ear(
+        VoiceActivity(vad),
+        stage_settings.endpointing(config),
+        pre_roll=turn_taking.vad.pre_roll_ms / 1000,
+        progress=turn_taking.speculation.partials_ms / 1000 or None,
+        echo=EchoCanceller(),
+    )
 
 
 async def _cancelled(task: asyncio.Task[None]) -> None:
@@ -178,7 +180,7 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             face = await loop.run_in_executor(render, DrawnFace, config.render.size)
             vad = voice_activity.load_model()
             await transcriber.warm()
-            lines = await _lines(config, synthesizer)
+            lines = await spoken_lines(config.agent, synthesizer)
             turn_end = await loop.run_in_executor(turns, _smart_turn, config, turns)
             evidence = await _open_evidence(config, ranking)
         except BaseException:
@@ -210,9 +212,8 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
         yield stack
 
 
-async def _lines(config: Config, synthesizer: PiperSynthesizer) -> Lines:
+async def spoken_lines(agent: Agent, synthesizer: Synthesizer) -> Lines:
     """What the agent says of its own accord, spoken now so that it can be said when nothing else works."""
-    agent = config.agent
 
     async def spoken(text: str) -> SpeechChunk | None:
         return await whole(synthesizer.stream(text)) if text else None

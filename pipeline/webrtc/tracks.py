@@ -46,18 +46,19 @@ class _PacedTrack(MediaStreamTrack):
         self._index = -1
 
     async def recv(self) -> Frame:
+        return await self.frame(await self._next_index())
+
+    async def frame(self, index: int) -> Frame:
+        """The frame that is due now, `index` periods after the origin."""
         try:
-            return await self.frame(await self._next_index())
-        except MediaStreamError:
-            raise
+            return await self._frame(index)
         except Exception as fault:
             if self._on_fault is not None:
                 self._on_fault(fault)
             raise
 
     @abstractmethod
-    async def frame(self, index: int) -> Frame:
-        """The frame that is due now, `index` periods after the origin."""
+    async def _frame(self, index: int) -> Frame: ...
 
     async def _next_index(self) -> int:
         """Wait for the next frame's time; how many periods after the origin it is."""
@@ -98,7 +99,7 @@ class VoiceTrack(_PacedTrack):
         self._timeline = timeline
         self._playing = playing
 
-    async def frame(self, index: int) -> AudioFrame:
+    async def _frame(self, index: int) -> AudioFrame:
         frame = AudioFrame.from_ndarray(self._playout.next_frame()[None], format="s16", layout="mono")
         frame.sample_rate = WIRE_RATE
         frame.pts = index * FRAME
@@ -137,7 +138,7 @@ class FaceTrack(_PacedTrack):
         self._timeline = timeline
         self._playing = playing
 
-    async def frame(self, index: int) -> VideoFrame:
+    async def _frame(self, index: int) -> VideoFrame:
         now = self._clock.now()
         position, turn = self._playout.position(now), self._playing()
         pose = self._performer.pose(now, position, self._mood())

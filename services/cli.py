@@ -121,6 +121,32 @@ def talk(
 
 
 @main.command()
+@click.argument("audio", nargs=-1, type=_File)
+@click.option("--sessions", type=int, default=1, show_default=True, help="Users at once.")
+@click.option("--turns", type=int, help="Turns of each user; this or --duration.")
+@click.option("--duration", metavar="TIME", help="How long they talk: 90, 90s, 10m, 1h.")
+@click.option("--browser", is_flag=True, help="Users are real Chromium, not aiortc.")
+@click.option("--network", metavar="PROFILE", help="Relay calls: clean, lossy, bursty, jittery, slow.")
+@click.option("--report", type=_File, required=True, help="Folder for report.json and report.html.")
+@click.option("--url", help="A running server, http://host:port. [default: start one]")
+@click.option("--slo", type=_File, help="Limits to judge by, YAML. [default: built in]")
+@click.option("--seed", type=int, default=1, show_default=True, help="Of everything drawn by lot.")
+@click.pass_context
+def soak(ctx: click.Context, config_file: Path | None, **given: Any) -> None:
+    """Have many users talk for a long time: each AUDIO file is one turn, else lines are synthesised.
+
+    Exit code 0 only if every limit was measured and holds; Ctrl-C still writes the report.
+    """
+    from services.config import load
+
+    load(config_file)  # a wrong setting is told before anything is started
+    from services.lab.soak import options
+    from services.lab.soak.command import run
+
+    ctx.exit(asyncio.run(run(options.checked(config=config_file, **given))))
+
+
+@main.command()
 @click.option("--json", is_flag=True, help="Print the findings as JSON.")
 @click.pass_context
 def doctor(ctx: click.Context, config_file: Path | None, json: bool) -> None:

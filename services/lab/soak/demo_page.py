@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import json
 import os
-import shutil
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,12 +14,9 @@ from pathlib import Path
 from playwright.async_api import Browser, Error, Page, Playwright, Route
 
 from pipeline.clock import Clock
-from pipeline.errors import VisavisError
 from services.lab.network.relay import Relay
 from services.lab.soak.findings import Record
 from services.lab.synthetic_user import CallError, Told
-
-_NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 _FLAGS = (
     "--autoplay-policy=no-user-gesture-required",
@@ -52,24 +48,6 @@ _TELL = """
   };
 """
 """A script for the page: tells of turns as messages, and, by an empty text, that the microphone began."""
-
-
-class BrowserMissingError(VisavisError):
-    """There is no Chromium here."""
-
-    code = "browser_missing"
-
-
-def find_chromium(playwright: Playwright) -> Path:
-    """This machine's own, or the one that Playwright downloaded. Raises BrowserMissingError."""
-    own = next((path for name in _NAMES if (path := shutil.which(name))), None)
-    found = Path(own or playwright.chromium.executable_path)
-    if not found.exists():
-        raise BrowserMissingError(
-            "--browser: there is no Chromium here; install your system's package (chromium), "
-            "or run `playwright install chromium`"
-        )
-    return found
 
 
 class DemoPage:

@@ -71,7 +71,13 @@ def test_every_number_of_ours_is_on_the_dashboard_or_of_no_use_there(exported: d
     written = json.dumps(DASHBOARD)
     families = {re.sub(r"_(?:bucket|sum|count|created)$", "", name) for name in exported}
     unseen = {name for name in families if name.startswith("visavis_") and name not in written}
-    assert unseen == {"visavis_build_info", "visavis_mqtt_connected", "visavis_turn_seconds"}
+    assert unseen == {
+        "visavis_build_info",
+        "visavis_handoff_gap_seconds",
+        "visavis_mqtt_connected",
+        "visavis_queue_seconds",
+        "visavis_turn_seconds",
+    }
 
 
 def test_panels_lie_side_by_side() -> None:

@@ -12,6 +12,7 @@ from pipeline.errors import BadOfferError, LanguageModelError, ServerFullError, 
 from pipeline.session import Session
 from pipeline.timeline.session_timeline import SessionTimeline
 from pipeline.webrtc.peer import Candidate
+from services.recordings import Recordings
 from services.stack import Stack
 
 _log = logging.getLogger(__name__)
@@ -24,6 +25,7 @@ class Sessions:
 
     def __init__(self, stack: Stack) -> None:
         self._stack = stack
+        self._recordings = Recordings(stack.config, stack.clock)
         self._limit = stack.config.server.max_sessions
         self._sessions: dict[str, Session] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -43,6 +45,7 @@ class Sessions:
                 task.cancel()
             if slow:
                 await asyncio.wait(slow)
+        self._recordings.close()
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -84,13 +87,16 @@ class Sessions:
         """One session from offer to end. Its failure is its own: the others go on."""
         session_id = uuid.uuid4().hex[:12]
         try:
-            async with self._stack.stages() as stages:
+            async with (
+                self._stack.stages() as plain,
+                self._recordings.of(session_id, plain) as (stages, connect),
+            ):
                 route = {"pattern": "colocated", "dialect": self._stack.dialect}
                 timeline = SessionTimeline(
                     self._stack.clock, route, self._stack.loop_lag, lambda record: session.measured(record)
                 )
                 session = Session(
-                    session_id, stages, self._stack.session_settings, self._stack.clock, timeline
+                    session_id, stages, self._stack.session_settings, self._stack.clock, timeline, connect
                 )
                 async with AsyncExitStack() as unanswered:
                     unanswered.push_async_callback(session.peer.close)

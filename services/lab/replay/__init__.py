@@ -1,0 +1,1 @@
+"""A recorded call, held again in virtual time."""

@@ -132,7 +132,7 @@ def talk(
 @click.option("--slo", type=_File, help="Limits to judge by, YAML. [default: built in]")
 @click.option("--seed", type=int, default=1, show_default=True, help="Of everything drawn by lot.")
 @click.pass_context
-def soak(ctx: click.Context, config_file: Path | None, **given: Any) -> None:
+def soak(ctx: click.Context, /, config_file: Path | None, **given: Any) -> None:
     """Have many users talk for a long time: each AUDIO file is one turn, else lines are synthesised.
 
     Exit code 0 only if every limit was measured and holds; Ctrl-C still writes the report.

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -194,8 +194,7 @@ class _Socket(asyncio.DatagramProtocol):
         self._closed: asyncio.Future[None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.DatagramTransport)
-        self.transport = transport
+        self.transport = cast(asyncio.DatagramTransport, transport)
         self._closed = asyncio.get_running_loop().create_future()
         for buffer in (socket.SO_RCVBUF, socket.SO_SNDBUF):
             transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, buffer, _BUFFER_BYTES)

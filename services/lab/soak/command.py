@@ -6,9 +6,10 @@ import json
 import os
 import signal
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -34,7 +35,7 @@ from services.lab.speech_file import SpeechFile
 
 _FILES = ("report.json", "report.html")
 
-UserMaker = Callable[[int, Plan, Sequence[Spoken]], Awaitable[None]]
+UserMaker = Callable[[int, Plan, Sequence[Spoken]], Coroutine[Any, Any, None]]
 """Takes all turns of one user."""
 
 

@@ -10,6 +10,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import Browser, Error, Page, Playwright, Route
 
@@ -145,7 +146,7 @@ async def _through(route: Route, relay: Relay) -> None:
     if route.request.method != "POST":
         await route.fulfill(json={"status": "success"})
         return
-    offer = route.request.post_data_json
+    offer: dict[str, Any] = route.request.post_data_json or {}
     response = await route.fetch(post_data={**offer, "sdp": relay.offer(offer["sdp"])})
     if not response.ok:
         await route.fulfill(response=response)

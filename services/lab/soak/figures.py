@@ -31,7 +31,7 @@ def waterfalls(records: Sequence[Record]) -> str:
     staged = [record for record in known if record["stages"] is not None]
     if not staged:
         return _nothing("What the wait was made of", "no turn tells its stages")
-    chosen = {"The median turn": staged[len(staged) // 2], "The worst turn": staged[-1]}
+    chosen = {"The median turn": staged[(len(staged) - 1) // 2], "The worst turn": staged[-1]}
     return "".join(_figure(_waterfall(title, record)) for title, record in chosen.items())
 
 

@@ -146,9 +146,9 @@ def _server(report: Report) -> str:
 
 
 def _turns(report: Report) -> str:
-    odd = [each for each in report["records"] if _is_odd(each)]
+    odd = [each for each in report["records"] if _oddities(each)]
     if not odd:
-        return "<p>None failed, was premature, had a gap or a freeze.</p>\n"
+        return "<p>No turn failed, was premature or had a gap or a freeze.</p>\n"
     rows = [
         (
             f"{each['at_s']:.1f}",
@@ -165,11 +165,8 @@ def _turns(report: Report) -> str:
     return f"<details open><summary>Failed, premature, or with a stumble</summary>\n{found}</details>\n"
 
 
-def _is_odd(record: Mapping[str, Any]) -> bool:
-    return bool(_oddities(record))
-
-
 def _oddities(record: Mapping[str, Any]) -> Sequence[str]:
+    """What is not as it should be about a turn, in words."""
     found = []
     if record["failed"] is not None:
         found.append(f"failed: {record['failed']}" + (f" ({record['error']})" if record["error"] else ""))

@@ -51,7 +51,7 @@ def build(options: Options, limits: Slo, findings: Findings, circumstances: Circ
         **history.commit(),
         "date": circumstances.date,
         "machine": machine(),
-        "load": {"before": circumstances.load_before, "after": circumstances.load_after},
+        "load": {"before": list(circumstances.load_before), "after": list(circumstances.load_after)},
         "run": {
             "sessions": options.sessions,
             "turns": options.turns,

@@ -95,8 +95,8 @@ async def test_the_verdicts_are_told(
 
 
 async def test_wrong_limits_are_told_before_anything_is_started(tmp_path: Path) -> None:
-    (tmp_path / "slo.yaml").write_text("freezes: none")
-    with pytest.raises(ConfigError, match="freezes"):
+    (tmp_path / "slo.yaml").write_text("frozen: 1")
+    with pytest.raises(ConfigError, match="frozen is no limit"):
         await command.run(options(report=tmp_path / "out", slo=tmp_path / "slo.yaml"))
     assert not (tmp_path / "out").exists()
 

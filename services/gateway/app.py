@@ -1,4 +1,4 @@
-"""HTTP: the page, the signalling that Pipecat's clients speak, and the server's health."""
+"""HTTP: the page, the signalling that Pipecat's clients speak, the server's health and its numbers."""
 
 import json
 from importlib import resources
@@ -19,6 +19,7 @@ from pipeline.errors import BadInputError, BadOfferError, ServerFullError, Stage
 from pipeline.webrtc.peer import Candidate
 from services.config import Config
 from services.gateway.sessions import EngineDownError, InternalError, Sessions
+from services.telemetry.prometheus import Prometheus
 
 _STATUS: dict[type[VisavisError], int] = {BadInputError: 400, ServerFullError: 503, EngineDownError: 503}
 
@@ -37,7 +38,7 @@ _HEADERS = {
 }
 
 
-def make_app(config: Config, sessions: Sessions) -> Starlette:
+def make_app(config: Config, sessions: Sessions, prometheus: Prometheus) -> Starlette:
     """The ASGI application of one gateway."""
     page = Path(str(resources.files("web")))
 
@@ -49,6 +50,10 @@ def make_app(config: Config, sessions: Sessions) -> Starlette:
         if trouble is not None:
             return _error(trouble)
         return JSONResponse({"status": "ok", "sessions": len(sessions)})
+
+    async def metrics(request: Request) -> Response:
+        numbers, kind = prometheus.exposition(request.headers.get("accept", ""))
+        return Response(numbers, headers={"content-type": kind})
 
     async def settings(request: Request) -> Response:
         return JSONResponse(
@@ -83,6 +88,7 @@ def make_app(config: Config, sessions: Sessions) -> Starlette:
         routes=[
             Route("/", index),
             Route("/healthz", healthz),
+            Route("/metrics", metrics),
             Route("/api/config", settings),
             Route("/api/offer", offer, methods=["POST"]),
             Route("/api/offer", candidates, methods=["PATCH"]),

@@ -13,22 +13,25 @@ import uvicorn
 from pipeline.clock import MonotonicClock
 from pipeline.errors import ConfigError
 from pipeline.webrtc.ice import offer_loopback
-from services import tls
+from services import slo, tls
 from services.config import Config
 from services.gateway.app import make_app
 from services.gateway.sessions import Sessions
 from services.stack import open_stack
+from services.telemetry.prometheus import Prometheus
+from services.telemetry.telemetry import open_telemetry
 
 
 async def run(config: Config, *, with_parent: bool = False) -> None:
     """Serve until SIGINT or SIGTERM, or, `with_parent`, until standard input ends.
 
     Prints one line to standard output when it is ready, `Visavis is ready at URL`; progress goes to
-    standard error. Raises ConfigError when the port is taken or the certificate and key are no pair,
-    and what `open_stack` raises.
+    standard error. Raises ConfigError when the port is taken, the certificate and key are no pair or the
+    file of limits is wrong, and what `open_stack` raises.
     """
     _log_to_stderr(config.telemetry.log_level)
     _check_certificate(config.server.tls_cert, config.server.tls_key)
+    limits = slo.load(config.telemetry.slo)
     offer_loopback()
     clock = MonotonicClock()
     listening = _listen(config)
@@ -42,9 +45,10 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
     with listening:
         async with (
             open_stack(config, clock, lambda text: click.echo(f"… {text}", err=True)) as stack,
-            Sessions(stack) as sessions,
+            open_telemetry(config, limits, stack.loop_lag) as telemetry,
+            Sessions(stack, telemetry) as sessions,
         ):
-            server = _server(config, sessions)
+            server = _server(config, sessions, telemetry.prometheus)
             serving = asyncio.create_task(server.serve(sockets=[listening]))
             click.echo(f"Visavis is ready at {_url(config, listening)}")
             click.echo("Open it in a browser. Ctrl-C ends it.", err=True)
@@ -69,10 +73,10 @@ def _log_to_stderr(level: str) -> None:
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
-def _server(config: Config, sessions: Sessions) -> uvicorn.Server:
+def _server(config: Config, sessions: Sessions, prometheus: Prometheus) -> uvicorn.Server:
     """A server that can take connections as soon as it is told to."""
     settings = uvicorn.Config(
-        make_app(config, sessions),
+        make_app(config, sessions, prometheus),
         log_level="warning",
         access_log=False,
         lifespan="off",

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from pipeline.errors import BadOfferError, LanguageModelError, ServerFullError, VisavisError
 from pipeline.session import Session
@@ -14,6 +14,7 @@ from pipeline.timeline.session_timeline import SessionTimeline
 from pipeline.webrtc.peer import Candidate
 from services.recordings import Recordings
 from services.stack import Stack
+from services.telemetry.telemetry import Telemetry
 
 _log = logging.getLogger(__name__)
 
@@ -23,8 +24,9 @@ _CLOSE_SECONDS = 5.0
 class Sessions:
     """Opens a session for an offer and forgets it when its call is over. `async with` it."""
 
-    def __init__(self, stack: Stack) -> None:
+    def __init__(self, stack: Stack, telemetry: Telemetry) -> None:
         self._stack = stack
+        self._telemetry = telemetry
         self._recordings = Recordings(stack.config, stack.clock)
         self._limit = stack.config.server.max_sessions
         self._sessions: dict[str, Session] = {}
@@ -92,9 +94,12 @@ class Sessions:
                 self._recordings.of(session_id, plain) as (stages, connect),
             ):
                 route = {"pattern": "colocated", "dialect": self._stack.dialect}
-                timeline = SessionTimeline(
-                    self._stack.clock, route, self._stack.loop_lag, lambda record: session.measured(record)
-                )
+
+                def measured(record: Mapping[str, Any]) -> None:
+                    session.measured(record)
+                    self._telemetry.turn(record)
+
+                timeline = SessionTimeline(self._stack.clock, route, self._stack.loop_lag, measured)
                 session = Session(
                     session_id, stages, self._stack.session_settings, self._stack.clock, timeline, connect
                 )
@@ -106,7 +111,11 @@ class Sessions:
                 if not answered.cancelled():
                     answered.set_result({"sdp": answer.sdp, "type": answer.type, "pc_id": session_id})
                 _log.info("session %s begins; %d now", session_id, len(self._sessions))
-                await session.run()
+                self._telemetry.session_began(session_id)
+                try:
+                    await session.run()
+                finally:
+                    self._telemetry.session_ended(session_id)
         except VisavisError as error:
             if answered.done():
                 _log.warning("session %s ended: %s", session_id, error)

@@ -6,11 +6,15 @@ from typing import Any
 import httpx
 import pytest
 
+from pipeline.clock import VirtualClock
 from pipeline.errors import BadOfferError, LanguageModelError, ServerFullError, VisavisError
+from pipeline.timeline.loop_lag import LoopLag
 from pipeline.webrtc.peer import Candidate
+from services import slo
 from services.config import Config
 from services.gateway.app import make_app
 from services.gateway.sessions import EngineDownError
+from services.telemetry.prometheus import Prometheus
 
 
 class Door:
@@ -45,7 +49,8 @@ def door() -> Door:
 
 @pytest.fixture
 async def http(door: Door) -> AsyncIterator[httpx.AsyncClient]:
-    app = make_app(Config(), door)  # type: ignore[arg-type]
+    prometheus = Prometheus(LoopLag(VirtualClock()), slo.load(), max_sessions=4)
+    app = make_app(Config(), door, prometheus)  # type: ignore[arg-type]
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with httpx.AsyncClient(transport=transport, base_url="http://visavis.test") as client:
         yield client
@@ -128,6 +133,16 @@ async def test_health_is_whether_a_session_can_start(http: httpx.AsyncClient, do
     door.refusal = ServerFullError("full")
     response = await http.get("/healthz")
     assert (response.status_code, response.json()["error"]["code"]) == (503, "server_full")
+
+
+async def test_metrics_are_as_prometheus_asks_for_them(http: httpx.AsyncClient) -> None:
+    response = await http.get("/metrics")
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/plain; version=")
+    assert "visavis_sessions_limit 4.0" in response.text
+    openmetrics = await http.get("/metrics", headers={"accept": "application/openmetrics-text"})
+    assert openmetrics.headers["content-type"].startswith("application/openmetrics-text")
+    assert (await http.post("/metrics")).status_code == 405
 
 
 async def test_the_page_and_its_files_are_served_and_nothing_else(http: httpx.AsyncClient) -> None:

@@ -24,12 +24,14 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 
 from pipeline.clock import MonotonicClock
+from services import slo
 from services.config import load
 from services.gateway import serve
 from services.gateway.app import make_app
 from services.gateway.sessions import Sessions
 from services.lab.synthetic_user import CallError, SyntheticUser, Told, calling
 from services.stack import open_stack
+from services.telemetry.telemetry import open_telemetry
 from tests.serving import VISAVIS, serving
 
 pytestmark = [pytest.mark.models, pytest.mark.engine]
@@ -179,7 +181,7 @@ def test_a_certificate_that_broke_since_is_found_before_the_server_is_ready(tmp_
     text.write_text("hello")
     config = load(None, {"server.tls_cert": text, "server.tls_key": text})
     with pytest.raises(ssl.SSLError):
-        serve._server(config, object())  # type: ignore[arg-type]
+        serve._server(config, object(), object())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
@@ -203,8 +205,9 @@ async def test_fifty_calls_leave_nothing_behind() -> None:
         steady = {"llm.sampling.temperature": 0.0, "tts.noise_scale": 0.0, "tts.noise_w_scale": 0.0}
         config = load(None, steady)
         stack = await scope.enter_async_context(open_stack(config, clock, lambda text: None))
-        sessions = await scope.enter_async_context(Sessions(stack))
-        url = await scope.enter_async_context(listening(make_app(config, sessions)))
+        telemetry = await scope.enter_async_context(open_telemetry(config, slo.load(), stack.loop_lag))
+        sessions = await scope.enter_async_context(Sessions(stack, telemetry))
+        url = await scope.enter_async_context(listening(make_app(config, sessions, telemetry.prometheus)))
 
         async def cycle(n: int) -> None:
             async with calling(url, clock) as user:

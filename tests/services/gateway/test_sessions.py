@@ -11,9 +11,12 @@ from aiortc import RTCSessionDescription
 
 from pipeline.clock import VirtualClock
 from pipeline.errors import BadOfferError, LanguageModelError
+from pipeline.events import Timeline, TurnInput, TurnTrace
+from pipeline.timeline.loop_lag import LoopLag
 from services.config import Config
 from services.gateway import sessions as module
 from services.gateway.sessions import EngineDownError, InternalError, Sessions
+from services.telemetry.telemetry import Record
 
 ADDRESS = "http://10.0.0.7:8000/v1"
 
@@ -23,6 +26,7 @@ class Stack:
 
     config = Config()
     clock = VirtualClock()
+    loop_lag = LoopLag(clock)
     dialect = "openai"
     session_settings = None
     fault: Exception | None = None
@@ -53,6 +57,22 @@ class Peer:
         self.closed = True
 
 
+class Telemetry:
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[Any] = []
+
+    def session_began(self, session_id: str) -> None:
+        self.told.append("began")
+
+    def turn(self, record: Record) -> None:
+        self.told.append(record["turn_id"])
+
+    def session_ended(self, session_id: str) -> None:
+        self.told.append("ended")
+
+
 @pytest.fixture
 def stack() -> Stack:
     return Stack()
@@ -67,8 +87,8 @@ def peer(monkeypatch: pytest.MonkeyPatch) -> Peer:
     return peer
 
 
-async def offer(stack: Any) -> None:
-    async with Sessions(stack) as sessions:
+async def offer(stack: Any, telemetry: Any = None) -> None:
+    async with Sessions(stack, telemetry or Telemetry()) as sessions:  # type: ignore[arg-type]
         await sessions.offer("v=0", None, restart=False)
         assert len(sessions) == 1
 
@@ -103,3 +123,49 @@ async def test_whatever_keeps_it_from_an_answer_the_peer_is_closed(
     with pytest.raises(raised):
         await offer(stack)
     assert peer.closed
+
+
+class Talk:
+    """Stands for a session of one turn, of which its client reports nothing."""
+
+    def __init__(
+        self,
+        session_id: str,
+        stages: object,
+        settings: object,
+        clock: object,
+        timeline: Timeline,
+        *more: object,
+    ) -> None:
+        self.session_id, self.peer, self.timeline = session_id, Peer(), timeline
+        self.records: list[Record] = []
+        self._over = asyncio.Event()
+
+    def measured(self, record: Record) -> None:
+        self.records.append(record)
+
+    def hang_up(self) -> None:
+        self._over.set()
+
+    async def run(self) -> None:
+        await self._over.wait()
+        self.timeline.turn_over(TurnTrace("t1", self.session_id, TurnInput.TEXT, 1.0, ended_at=2.0))
+        self.timeline.close()
+        assert [record["turn_id"] for record in self.records] == ["t1"]
+
+
+async def test_telemetry_is_told_of_sessions_and_of_each_turn_once(
+    stack: Stack, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "Session", Talk)
+    telemetry = Telemetry()
+    await offer(stack, telemetry)
+    assert telemetry.told == ["began", "t1", "ended"]
+    assert "fault" not in caplog.text
+
+
+async def test_a_session_that_never_began_is_not_told(stack: Stack, peer: Peer) -> None:
+    peer.fault, telemetry = BadOfferError("no audio"), Telemetry()
+    with pytest.raises(BadOfferError):
+        await offer(stack, telemetry)
+    assert telemetry.told == []

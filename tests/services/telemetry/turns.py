@@ -57,8 +57,8 @@ def a_turn(**fields: Any) -> dict[str, Any]:
             pictures.append((number * 1800, now + 0.1))
         clock.at += 0.02
     trace.ended_at = clock.now()
-    timeline.turn_over(trace)
     timeline.observed(ClientObservation(tuple(sound), tuple(pictures)))
+    timeline.turn_over(trace)
     timeline.close()
     (record,) = measured
     return {**record, **fields}

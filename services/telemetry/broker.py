@@ -139,7 +139,7 @@ class Broker:
 
     async def _stay_connected(self) -> None:
         waits = growing_waits()
-        while not self._ending.is_set():
+        while True:
             try:
                 async with self._client() as client:
                     waits = growing_waits()
@@ -148,10 +148,15 @@ class Broker:
                     return
             except* aiomqtt.MqttError as lost:
                 self._tell_away(lost)
-            try:
-                await asyncio.wait_for(self._ending.wait(), next(waits))
-            except TimeoutError:
-                pass
+            if await self._ended_within(next(waits)):
+                return
+
+    async def _ended_within(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self._ending.wait(), seconds)
+        except TimeoutError:
+            return False
+        return True
 
     def _client(self) -> aiomqtt.Client:
         address = self._address
@@ -185,7 +190,9 @@ class Broker:
     async def _deliver(self, client: aiomqtt.Client) -> None:
         told: Message | None = None
         while True:
-            if self._state is not None and self._state is not told:
+            ending = self._ending.is_set()
+            # The state goes first, for a broker that lost it or gave it up, but a farewell goes last.
+            if self._state is not None and self._state is not told and not (ending and self._waiting):
                 told = self._state
                 await _publish(client, told, retain=True)
             elif self._waiting:
@@ -194,7 +201,7 @@ class Broker:
                 # It may have been dropped meanwhile, to make room.
                 if self._waiting and self._waiting[0] is message:
                     self._waiting.popleft()
-            elif self._ending.is_set():
+            elif ending:
                 return
             else:
                 self._changed.clear()
@@ -238,7 +245,7 @@ async def _publish(client: aiomqtt.Client, message: Message, *, retain: bool) ->
 
 
 def _json(packet: int) -> Properties:
-    properties = Properties(packet)
+    properties = Properties(packet)  # type: ignore[no-untyped-call]
     properties.ContentType = "application/json"
     properties.PayloadFormatIndicator = 1  # UTF-8
     return properties

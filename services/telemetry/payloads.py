@@ -78,7 +78,8 @@ def encoded(payload: NodeState | Alarm) -> bytes:
 
 def encoded_turn(site: str, node: str, at: str, record: Mapping[str, Any]) -> bytes:
     """A `TurnReport`, of `LARGEST` bytes at most: what is longest in it is cut until it fits."""
-    turn, shortened = dict(record), []
+    turn = dict(record)
+    shortened: list[str] = []
     while len(data := _turn_report(site, node, at, turn, shortened)) > LARGEST:
         field, cut = _CUTS[len(shortened)]
         turn[field] = None if turn.get(field) is None else cut(turn[field])

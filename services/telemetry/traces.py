@@ -209,5 +209,6 @@ async def _shut_down(provider: TracerProvider, exporter: OTLPSpanExporter) -> No
         closing = loop.run_in_executor(executor, provider.shutdown)
         _, late = await asyncio.wait([closing], timeout=_LAST_WORDS)
         if late:
-            exporter.shutdown()  # which gives up its attempts; what could not be sent by now is lost
+            # Which gives up its attempts; what could not be sent by now is lost.
+            exporter.shutdown()  # type: ignore[no-untyped-call]
         await closing

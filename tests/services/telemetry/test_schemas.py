@@ -67,6 +67,8 @@ def test_turns_json_is_records_with_what_only_a_caller_knows() -> None:
 
 def test_the_data_channels_own_words_on_records_agree() -> None:
     messages = json.loads((files("web") / "messages.schema.json").read_text(encoding="utf-8"))
-    said = messages["$defs"]["visavisTurn"]["properties"]["record"]
+    said = messages["$defs"]["turnRecord"]
     named = set(said["properties"]) | set(said["required"])
     assert named <= {field.name for field in dataclasses.fields(TurnRecord)}
+    there = Draft202012Validator({"$ref": "#/$defs/turnRecord", "$defs": messages["$defs"]})
+    there.validate(a_turn(speech_gaps=[GAP], render_freezes=[FREEZE]))

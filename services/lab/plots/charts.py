@@ -11,6 +11,9 @@ from services.lab.plots.frame import HEIGHT, WIDTH, framed, legend, number
 from services.lab.plots.scale import step
 
 _BINS = 30
+_FEWEST = 5.0
+"""Turns that the axis of a distribution reaches to at least: parts of a turn are none."""
+
 _CLASSES = ("first", "second", "third")
 """Series differ by shape as well: not everybody tells colours apart."""
 
@@ -34,7 +37,7 @@ def histogram(
     edges = (first + np.arange(np.floor(high / width) - first + 2)) * width
     counts, _ = np.histogram(values, edges)
     shown = [float(edges[0]), float(edges[-1]), *([] if limit is None else [limit])]
-    frame = framed(shown, [float(count) for count in counts], x_label, "turns")
+    frame = framed(shown, [_FEWEST, *map(float, counts)], x_label, "turns")
     parts = frame.axes()
     for begin, end, count in zip(edges[:-1], edges[1:], counts, strict=True):
         left, top = frame.x.at(begin) + 0.5, frame.y.at(count)

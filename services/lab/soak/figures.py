@@ -1,6 +1,7 @@
 """The plots of a soak's report, made of its records and samples. One without data is a sentence instead."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,22 @@ from services.lab.plots.waterfall import Bar, waterfall
 
 Record = Mapping[str, Any]
 
-_MINUTE = 60.0
+_SHORT = 300.0
+"""Seconds of a run up to which its time is told in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """The x axis of what happened when, in a run that took so many seconds."""
+
+    took: float
+
+    @property
+    def label(self) -> str:
+        return "seconds" if self.took <= _SHORT else "minutes"
+
+    def at(self, seconds: float) -> float:
+        return seconds if self.took <= _SHORT else seconds / 60
 
 
 def first_audio(records: Sequence[Record], limits: Mapping[str, float]) -> str:
@@ -52,25 +68,28 @@ def _waterfall(title: str, record: Record) -> str:
     return waterfall(named, bars, total, "ms from the user's speech end; thick: what was waited for")
 
 
-def stumbles(records: Sequence[Record], limits: Mapping[str, float], took: float | None) -> str:
+def stumbles(records: Sequence[Record], limits: Mapping[str, float], time: TimeAxis) -> str:
     """Speech gaps and freezes, when and how long."""
     series = {
-        "speech gap": _stumbles(records, "speech_gaps"),
-        "freeze": _stumbles(records, "render_freezes", w3c=True),
-        "stall": _stumbles(records, "render_freezes", w3c=False),
+        "speech gap": _stumbles(records, "speech_gaps", time),
+        "freeze": _stumbles(records, "render_freezes", time, w3c=True),
+        "stall": _stumbles(records, "render_freezes", time, w3c=False),
     }
     if all(record["speech_gaps"] is None and record["render_freezes"] is None for record in records):
         return _nothing("Speech gaps and freezes", "no client reported what it heard and saw")
     if not any(series.values()):
         return _nothing("Speech gaps and freezes", "there was none")
     wanted = {"limit of speech gaps": limits["largest_speech_gap_ms"]}
-    return _scatter("Speech gaps and freezes", series, "duration, ms", wanted, took)
+    return _scatter("Speech gaps and freezes", series, "duration, ms", wanted, time)
 
 
-def _stumbles(records: Sequence[Record], name: str, *, w3c: bool | None = None) -> list[Point]:
+def _stumbles(
+    records: Sequence[Record], name: str, time: TimeAxis, *, w3c: bool | None = None
+) -> list[Point]:
     return [
         Point(
-            (record["at_s"] + each["at_ms"] / 1000) / _MINUTE,
+            # Stumbles are told from the reply's first sound, turns by the end of their question.
+            time.at(record["at_s"] + ((record["time_to_first_sound_ms"] or 0.0) + each["at_ms"]) / 1000),
             each["duration_ms"],
             f"user {record['user']}, {record['said']}: {each['duration_ms']:.0f} ms, {each['cause']}",
         )
@@ -80,22 +99,22 @@ def _stumbles(records: Sequence[Record], name: str, *, w3c: bool | None = None) 
     ]
 
 
-def skew(records: Sequence[Record], limits: Mapping[str, float], took: float | None) -> str:
+def skew(records: Sequence[Record], limits: Mapping[str, float], time: TimeAxis) -> str:
     """How much later each turn was heard than seen."""
     known = [record for record in records if record["av_skew_ms"] is not None]
     if not known:
         return _nothing("Skew of sound and picture", "no turn has one")
     series = {
-        name: [_skew(record, key) for record in known]
+        name: [_skew(record, key, time) for record in known]
         for name, key in (("median of a turn", "p50"), ("95th percentile", "p95"))
     }
     wanted = {"lowest": limits["skew_low_ms"], "highest": limits["skew_high_ms"]}
-    return _scatter("Skew of sound and picture", series, "ms; + is sound late", wanted, took)
+    return _scatter("Skew of sound and picture", series, "ms; + is sound late", wanted, time)
 
 
-def _skew(record: Record, key: str) -> Point:
+def _skew(record: Record, key: str, time: TimeAxis) -> Point:
     value = record["av_skew_ms"][key]
-    return Point(record["at_s"] / _MINUTE, value, f"{record['said']}: {value:g} ms")
+    return Point(time.at(record["at_s"]), value, f"{record['said']}: {value:g} ms")
 
 
 def _scatter(
@@ -103,13 +122,12 @@ def _scatter(
     series: Mapping[str, Sequence[Point]],
     unit: str,
     limits: Mapping[str, float],
-    took: float | None,
+    time: TimeAxis,
 ) -> str:
-    span = (0.0, (took or 0.0) / _MINUTE)
-    return _figure(scatter(title, series, "minutes", unit, limits, span=span))
+    return _figure(scatter(title, series, time.label, unit, limits, span=(0.0, time.at(time.took))))
 
 
-def resources(samples: Sequence[Mapping[str, Any]]) -> str:
+def resources(samples: Sequence[Mapping[str, Any]], time: TimeAxis) -> str:
     """Memory, threads and descriptors, and loop lag over time."""
     plots = {
         "Memory of the server": ({"memory": "rss_mb"}, "MB"),
@@ -117,18 +135,20 @@ def resources(samples: Sequence[Mapping[str, Any]]) -> str:
         "Cores used": ({"server": "server_cores", "callers": "client_cores"}, "cores"),
         "Loop lag, worst of two seconds": ({"server": "loop_lag_ms", "callers": "client_loop_lag_ms"}, "ms"),
     }
-    return "".join(_course(title, fields, unit, samples) for title, (fields, unit) in plots.items())
+    return "".join(_course(title, fields, unit, samples, time) for title, (fields, unit) in plots.items())
 
 
-def _course(title: str, fields: Mapping[str, str], unit: str, samples: Sequence[Mapping[str, Any]]) -> str:
+def _course(
+    title: str, fields: Mapping[str, str], unit: str, samples: Sequence[Mapping[str, Any]], time: TimeAxis
+) -> str:
     series = {
-        name: [Point(each["at_s"] / _MINUTE, each[key]) for each in samples if each[key] is not None]
+        name: [Point(time.at(each["at_s"]), each[key]) for each in samples if each[key] is not None]
         for name, key in fields.items()
     }
     known = {name: points for name, points in series.items() if points}
     if not known:
         return _nothing(title, "it could not be seen")
-    return _figure(courses(title, known, "minutes", unit))
+    return _figure(courses(title, known, time.label, unit))
 
 
 def _answered(records: Sequence[Record]) -> list[Record]:

@@ -6,6 +6,7 @@ from importlib import resources
 from typing import Any
 
 from services.lab.soak import figures
+from services.lab.soak.figures import TimeAxis
 from services.lab.soak.table import table
 
 Report = Mapping[str, Any]
@@ -90,6 +91,7 @@ def _limits(report: Report) -> str:
 def _client(report: Report, client: str, found: Mapping[str, Any]) -> str:
     records = [record for record in report["records"] if record["client"] == client]
     limits = {each["name"]: each["limit"] for each in report["verdicts"][client]}
+    time = TimeAxis(report["took_s"] or 0.0)
     counts = [(name.replace("_", " "), found[name]) for name in _COUNTED]
     return "".join(
         [
@@ -97,9 +99,9 @@ def _client(report: Report, client: str, found: Mapping[str, Any]) -> str:
             _spreads(found),
             figures.first_audio(records, limits),
             figures.waterfalls(records),
-            figures.stumbles(records, limits, report["took_s"]),
+            figures.stumbles(records, limits, time),
             _causes(found),
-            figures.skew(records, limits, report["took_s"]),
+            figures.skew(records, limits, time),
         ]
     )
 
@@ -142,7 +144,8 @@ def _server(report: Report) -> str:
         told = table("slopes an hour after the first 5 minutes, 95 % interval", columns, slopes)
     counts = [(direction, each["carried"], each["lost"]) for direction, each in report["packets"].items()]
     packets = table("packets through relays", ("direction", "carried", "lost"), counts) if counts else ""
-    return figures.resources(report["samples"]) + told + packets
+    plots = figures.resources(report["samples"], TimeAxis(report["took_s"] or 0.0))
+    return plots + told + packets
 
 
 def _turns(report: Report) -> str:
@@ -172,8 +175,11 @@ def _oddities(record: Mapping[str, Any]) -> Sequence[str]:
         found.append(f"failed: {record['failed']}" + (f" ({record['error']})" if record["error"] else ""))
     if record["premature"]:
         found.append("premature")
-    for name, what in (("speech_gaps", "gap"), ("render_freezes", "freeze")):
-        found += [f"{what} {each['duration_ms']:.0f} ms, {each['cause']}" for each in record[name] or ()]
+    for each in record["speech_gaps"] or ():
+        found.append(f"gap {each['duration_ms']:.0f} ms, {each['cause']}")
+    for each in record["render_freezes"] or ():
+        kind = "freeze" if each["w3c"] else "stall"
+        found.append(f"{kind} {each['duration_ms']:.0f} ms, {each['cause']}")
     if record["stages_violated"]:
         found.append("stages violated")
     return found

@@ -154,3 +154,9 @@ def test_limits_that_were_changed_are_flagged() -> None:
     found = {**REPORTS["good"], "slo": {**REPORTS["good"]["slo"], "shipped": False}}
     assert "<strong>not the file</strong> that Visavis ships" in page.render(found)
     assert "<strong>" not in page.render(REPORTS["good"])
+
+
+@pytest.mark.parametrize(("took", "label"), [(60.0, "seconds"), (1200.0, "minutes")])
+def test_time_is_told_in_units_of_its_length(took: float, label: str) -> None:
+    html = page.render(built(findings(record(speech_gaps=[GAP]), ended=took)))
+    assert html.count(f">{label}</text>") == 6, "stumbles, skew, and the server's four"

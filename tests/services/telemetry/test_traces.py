@@ -1,12 +1,10 @@
 """A turn as a trace: spans at the times that they had, and what a collector really gets."""
 
-import http.server
 import threading
 from collections.abc import Iterator
 from datetime import datetime
 
 import pytest
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -15,6 +13,7 @@ from opentelemetry.trace import SpanKind, StatusCode, get_tracer_provider
 from services.telemetry.identity import Identity
 from services.telemetry.telemetry import published
 from services.telemetry.traces import Traces, open_traces
+from tests.services.telemetry.collector import Collector
 from tests.services.telemetry.turns import CANARY, FREEZE, GAP, STALL, a_turn
 
 
@@ -105,39 +104,6 @@ def test_content_is_in_the_conventions_own_attributes() -> None:
 
 
 # ── to a collector ─────────────────────────────────────────────────────────────────────────────
-
-
-class Collector:
-    """An OTLP/HTTP endpoint. `status` is what it answers."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, ExportTraceServiceRequest]] = []
-        self.status = 200
-        collector = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["content-length"]))
-                collector.requests.append((self.path, ExportTraceServiceRequest.FromString(body)))
-                self.send_response(collector.status)
-                self.send_header("content-length", "0")
-                self.end_headers()
-
-            def log_message(self, *arguments: object) -> None:
-                pass
-
-        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever)
-
-    def __enter__(self) -> "Collector":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
 
 
 @pytest.fixture

@@ -97,9 +97,10 @@ async def _hold(options: Options, files: Sequence[SpeechFile], findings: Finding
     clock = MonotonicClock()
     async with contextlib.AsyncExitStack() as scope:
         users = await scope.enter_async_context(_users(options))
-        said = lines.of_files(files)
-        if not said:
-            said = await lines.synthesised(options, np.random.default_rng((options.seed, 0)), console)
+        said: Sequence[Sequence[Spoken]] = [lines.of_files(files)] * options.sessions
+        if not files:
+            rng = np.random.default_rng((options.seed, 0))
+            said = lines.dealt(await lines.synthesised(options, rng, console), options.sessions)
         url = options.url
         if url is None:
             with console.status("Starting a server (the first time on a machine takes longer) …"):
@@ -140,15 +141,17 @@ async def _server(options: Options) -> AsyncIterator[str]:
         yield url
 
 
-async def _talk(plan: Plan, users: UserMaker, said: Sequence[Spoken], take: Callable[[Sample], None]) -> None:
-    """All users at once, watched until the last has finished."""
+async def _talk(
+    plan: Plan, users: UserMaker, said: Sequence[Sequence[Spoken]], take: Callable[[Sample], None]
+) -> None:
+    """All users at once, who say what is `said` by each, watched until the last has finished."""
     lag = LoopLag(plan.clock)
     observer = Observer(plan.url, plan.clock, plan.began, lag)
     async with asyncio.TaskGroup() as watching:
         watchers = [watching.create_task(each) for each in (lag.watch(), observer.watch(take))]
         async with asyncio.TaskGroup() as talking:
-            for number in range(plan.options.sessions):
-                talking.create_task(users(number, plan, said))
+            for number, own in enumerate(said):
+                talking.create_task(users(number, plan, own))
         for watcher in watchers:
             watcher.cancel()
 

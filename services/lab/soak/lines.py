@@ -35,6 +35,11 @@ def of_files(files: Sequence[SpeechFile]) -> list[Spoken]:
     return [Spoken(file, file.path.name, "file", file.path.stem) for file in files]
 
 
+def dealt(lines: Sequence[Spoken], users: int) -> list[Sequence[Spoken]]:
+    """Lines of its own for each user; all of them for everybody where there are fewer than users."""
+    return [lines[user::users] or lines for user in range(users)]
+
+
 def shuffled(lines: Sequence[Spoken], rng: np.random.Generator) -> Iterator[Spoken]:
     """Without end: all of them in one order, then in another."""
     while True:

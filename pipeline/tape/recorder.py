@@ -70,7 +70,7 @@ class Recorder:
         self._tape.put(entries.Frame(self._clock.now(), pts // FRAME))
 
     def message(self, message: Any, rtp_origin: int | None) -> None:
-        if isinstance(message, tuple(MESSAGES)):
+        if type(message) in MESSAGES:
             name, fields = type(message).__name__, asdict(message)
             self._tape.put(entries.Message(self._clock.now(), name, fields, rtp_origin))
 

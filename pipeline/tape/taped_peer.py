@@ -5,7 +5,7 @@ from contextlib import aclosing
 from typing import Any
 
 from aiortc import MediaStreamTrack, RTCSessionDescription
-from av.frame import Frame
+from av import AudioFrame
 
 from pipeline.clock import Clock
 from pipeline.errors import BadMessageError
@@ -67,8 +67,10 @@ class _TapedVoice(MediaStreamTrack):
         self._voice = voice
         self._recorder = recorder
 
-    async def recv(self) -> Frame:
+    async def recv(self) -> AudioFrame:
         frame = await self._voice.recv()
+        assert isinstance(frame, AudioFrame)
+        assert frame.pts is not None
         self._recorder.frame(frame.pts)
         return frame
 

@@ -74,7 +74,7 @@ async def test_a_folder_that_cannot_be_made_ends_the_tape_and_nothing_else(
     async with writing(tmp_path / "calls" / "one", HEADER, executor) as tape:
         tape.put(Frame(1.0, 1))
     assert [record.getMessage() for record in caplog.records] == [
-        "session s1: the recording ends here: Not a directory"
+        "session s1: the recording ends here: File exists"
     ]
 
 

@@ -61,7 +61,8 @@ class Hearers(Models):
 
     async def transcribe(self, samples: Samples) -> Transcript:
         await self.clock.sleep_until(self.clock.now() + 0.1)
-        loud = float((np.abs(samples) > 0.05).mean()) * len(samples) / HEARING_RATE
+        loudest = np.abs(samples[: len(samples) // 160 * 160].reshape(-1, 160)).max(axis=1)
+        loud = int((loudest > 0.05).sum()) * 160 / HEARING_RATE
         return Transcript(" ".join(WORDS[: max(1, round(loud / 0.3))]).capitalize() + ".")
 
     async def write(self, history: Sequence[Message], turn: str) -> Prompt:
@@ -89,13 +90,14 @@ def ear(config: Config) -> Ear:
 
 
 def microphone(seconds: float, spoken: Sequence[tuple[float, float]]) -> Pcm:
-    """A tone wherever somebody speaks: from when to when."""
+    """Noise in syllables wherever somebody speaks: from when to when."""
     times = np.arange(round(seconds * WIRE_RATE)) / WIRE_RATE
-    tone = 8000 * np.sin(2 * np.pi * 300 * times) * (1 + 0.3 * np.sin(2 * np.pi * 3 * times))
+    noise = np.random.default_rng(5).standard_normal(len(times))
+    voice = np.clip(noise * 4000 * (1 + 0.5 * np.sin(2 * np.pi * 4 * times)), -20000, 20000)
     loud = np.zeros(len(times), bool)
     for start, end in spoken:
         loud |= (times >= start) & (times < end)
-    return np.where(loud, tone, 0).astype(np.int16)
+    return np.where(loud, voice, 0).astype(np.int16)
 
 
 async def recorded(
@@ -139,6 +141,8 @@ async def recorded(
             await clock.advance_to(clock.now())
             await session.peer.close()
             await running
+            for voice in voices:
+                voice.cancel()
             await asyncio.gather(*voices, return_exceptions=True)
     taping.close()
     return only(folder)

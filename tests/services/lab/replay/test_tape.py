@@ -1,5 +1,6 @@
 """Reading a tape: what is none, what is damaged, what another version wrote."""
 
+import asyncio
 import json
 import shutil
 from collections.abc import Callable
@@ -13,8 +14,8 @@ from tests.services.lab.replay.calls import recorded
 
 
 @pytest.fixture(scope="module")
-async def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return await recorded(tmp_path_factory.mktemp("calls"), 4, [(1, 2)])
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return asyncio.run(recorded(tmp_path_factory.mktemp("calls"), 4, [(1, 2)]))
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import unescape
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from pipeline.events import Stage
 from services.lab.plots.charts import Point, courses, histogram, scatter
 from services.lab.plots.waterfall import Bar, waterfall
+from services.lab.soak.table import scrolling
 
 Record = Mapping[str, Any]
 
@@ -157,7 +159,7 @@ def _answered(records: Sequence[Record]) -> list[Record]:
 
 def _figure(plot: str) -> str:
     title = plot.split("<title>", 1)[1].split("</title>", 1)[0]
-    return f'<h3>{title}</h3>\n<div class="scroll">{plot}</div>\n'
+    return f"<h3>{title}</h3>\n{scrolling(unescape(title), plot)}"
 
 
 def _nothing(title: str, why: str) -> str:

@@ -19,10 +19,16 @@ def table(
         + "</tr>\n"
         for row in rows
     )
-    return (
-        f'<div class="scroll"><table>\n<caption>{escape(caption)}</caption>\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n"
+    return scrolling(
+        caption,
+        f"<table>\n<caption>{escape(caption)}</caption>\n"
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>",
     )
+
+
+def scrolling(name: str, content: str) -> str:
+    """What may be wider than a phone, to be moved by touch and, because it can have the focus, by key."""
+    return f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(name)}">{content}</div>\n'
 
 
 def _cell(cell: Cell, is_text: bool) -> str:

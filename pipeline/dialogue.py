@@ -80,6 +80,8 @@ class Dialogue:
         self._answers: dict[int, tuple[Answer, asyncio.Task[None]]] = {}
         self._utterance: Utterance | None = None
         self._typed = ""
+        self._over_at: float | None = None
+        """When it was decided that the user's turn is over; None while it is not."""
         self._onset: float | None = None
         """When the user's voice last set in; None since they typed or pressed a button."""
         self._opened = False
@@ -101,7 +103,7 @@ class Dialogue:
                 self._do(self._floor.stilled())
                 return
             case SpeechOnset(at=at):
-                self._onset = at
+                self._onset, self._over_at = at, None
                 self._listening.went_on(at)
                 self._speculation.went_on()
                 self._do(self._floor.speech_started())
@@ -113,6 +115,7 @@ class Dialogue:
                 self._speculation.paused(utterance)
                 self._do(self._floor.speech_paused())
             case SpeechEnd():
+                self._over_at = self._clock.now()
                 self._do(self._floor.speech_ended())
         self.last_activity = self._clock.now()
 
@@ -242,7 +245,9 @@ class Dialogue:
     def _commit(self, revision: int) -> None:
         answer, now = self._answers[revision][0], self._clock.now()
         trace = answer.trace
-        trace.spans.append(Span(Stage.ENDPOINTING, trace.speech_end or now, now, revision))
+        # What is waited for from then on is no end of a turn but its words.
+        over_at, self._over_at = self._over_at or now, None
+        trace.spans.append(Span(Stage.ENDPOINTING, trace.speech_end or now, over_at, revision))
         self._speculation.settle(trace)
         self._listening.turn_over()
         if trace.user_text:

@@ -29,7 +29,9 @@ from pipeline.events import (
     SpeechOnset,
     SpeechPause,
     TextDelta,
+    Timeline,
     Transcript,
+    TurnTrace,
     Utterance,
     Word,
 )
@@ -167,14 +169,14 @@ class Call:
         executor: Any,
         conduct: Conduct | None,
         filler: SpeechChunk | None,
+        timeline: Timeline,
     ) -> None:
         self.clock = clock
         self._pts = 0
         self.models = models
         self.portrait = Portrait()
         self.sent: list[Mapping[str, Any]] = []
-        self.timeline = Unobserved()
-        self.turns = self.timeline.turns
+        self.timeline = timeline
         self.ear = SilentEar()
         stages = Stages(
             ear=self.ear,
@@ -197,6 +199,12 @@ class Call:
         self.dialogue = Dialogue(
             "s1", stages, clock, self.announcer, self.timeline, scope, rtp_origin=lambda: None
         )
+
+    @property
+    def turns(self) -> list[TurnTrace]:
+        """Those that are over."""
+        assert isinstance(self.timeline, Unobserved)
+        return self.timeline.turns
 
     def speak(self, *, pause: bool = True, end: bool = True) -> None:
         now = self.clock.now()
@@ -232,7 +240,7 @@ async def calling(conduct: Conduct | None = None, filler: SpeechChunk | None = N
     clock = VirtualClock(10.0)
     with ThreadPoolExecutor(1) as executor:
         async with asyncio.TaskGroup() as scope:
-            call = Call(clock, Models(clock), scope, executor, conduct, filler)
+            call = Call(clock, Models(clock), scope, executor, conduct, filler, Unobserved())
             yield call
             call.dialogue.close()
     assert len(asyncio.all_tasks()) == 1, "a task outlived its session"

@@ -8,7 +8,9 @@ OFFSET = 1234.5
 """Our clock less the client's."""
 
 
-def sample(asked: float, there: float, back: float, *, drift: float = 0.0, busy: float = 0.001) -> ClockSample:
+def sample(
+    asked: float, there: float, back: float, *, drift: float = 0.0, busy: float = 0.001
+) -> ClockSample:
     """A request that left at `asked` of the client's clock and was under way so long, both ways."""
 
     def ours(client: float) -> float:

@@ -12,7 +12,8 @@ FIELDS = {
     "time_to_first_frame_ms", "total_ms", "stages", "speech_gaps", "render_freezes", "av_skew_ms",
     "barge_in_stop_ms", "first_token_ms", "handoff_gap_ms", "token_gaps_ms", "queue_ms", "retries", "cancels",
     "route", "kv_source", "prompt_digest", "evidence_digest", "prompt_tokens", "output_tokens",
-    "output_tokens_per_s", "utilisation", "wasted",
+    "output_tokens_per_s", "utilisation", "wasted", "speech_end_by",
+    "clock_bound_ms", "not_measured", "stages_violated",
 }  # fmt: skip
 """Of turns.json, as published."""
 

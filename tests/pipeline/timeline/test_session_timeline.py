@@ -39,7 +39,9 @@ class Call:
         now = self.clock.now()
         self.timeline.stamped(ClockStamps(now - OFFSET - 0.001, now, now, now - OFFSET + 0.001))
 
-    async def play(self, seconds: float, *, speaking: bool = True, drawn: bool = True, arrives: bool = True) -> None:
+    async def play(
+        self, seconds: float, *, speaking: bool = True, drawn: bool = True, arrives: bool = True
+    ) -> None:
         for _ in range(round(seconds / 0.02)):
             now = self.clock.now()
             span = (self.position, self.position + 0.02) if speaking else None
@@ -87,7 +89,11 @@ async def test_a_smooth_turn() -> None:
     assert record["time_to_first_audio_ms"] == pytest.approx(500, abs=1)
     assert record["time_to_first_frame_ms"] == pytest.approx(500, abs=41)
     assert (record["speech_gaps"], record["render_freezes"]) == ([], [])
-    assert record["av_skew_ms"] == {"p50": pytest.approx(0, abs=1), "p95": pytest.approx(0, abs=1), "max_abs": pytest.approx(0, abs=1)}
+    assert record["av_skew_ms"] == {
+        "p50": pytest.approx(0, abs=1),
+        "p95": pytest.approx(0, abs=1),
+        "max_abs": pytest.approx(0, abs=1),
+    }
     assert record["stages"]["shares_ms"]["playout"] == pytest.approx(100, abs=1)
 
 
@@ -133,7 +139,11 @@ async def test_a_reply_that_ran_dry_has_a_gap_of_that_length_and_cause() -> None
     call.trace.clause_times.append((call.position, dry - 1.0, call.clock.now()))
     await call.play(1.0)
     (gap,) = (await call.over())["speech_gaps"]
-    assert gap == {"at_ms": pytest.approx(1000, abs=2), "duration_ms": pytest.approx(360, abs=1), "cause": "tts"}
+    assert gap == {
+        "at_ms": pytest.approx(1000, abs=2),
+        "duration_ms": pytest.approx(360, abs=1),
+        "cause": "tts",
+    }
 
 
 async def test_a_face_that_stood_still_is_a_freeze() -> None:

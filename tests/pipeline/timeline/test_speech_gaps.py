@@ -7,7 +7,9 @@ from pipeline.timeline.speech_gaps import VoicedClause, speech_gaps
 RATE = 48_000
 
 
-def reply(*silences: tuple[int, float], frames: int = 100, late: dict[int, float] | None = None) -> list[Emitted]:
+def reply(
+    *silences: tuple[int, float], frames: int = 100, late: dict[int, float] | None = None
+) -> list[Emitted]:
     """A reply's frames; before frame k come so many seconds of silence that was sent, and what follows
     left `late` seconds late."""
     found, pts, shift = [], 0, 0.0

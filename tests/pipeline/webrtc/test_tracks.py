@@ -64,7 +64,9 @@ async def stamps(track: VoiceTrack | FaceTrack, clock: VirtualClock, count: int)
 
 async def test_sound_is_due_every_20_ms() -> None:
     clock = VirtualClock(100.0)
-    track = VoiceTrack(clock, 100.0, Playout(clock, Deaf()), HeardPosition(lambda: None), Unobserved(), lambda: None)
+    track = VoiceTrack(
+        clock, 100.0, Playout(clock, Deaf()), HeardPosition(lambda: None), Unobserved(), lambda: None
+    )
     pts = await stamps(track, clock, 10)
     assert np.diff(pts).tolist() == [960] * 9
     assert clock.now() == pytest.approx(100.0 + (pts[-1] / 48_000), abs=0.002)
@@ -72,7 +74,9 @@ async def test_sound_is_due_every_20_ms() -> None:
 
 async def test_a_short_stall_is_made_up_and_a_long_one_is_skipped() -> None:
     clock = VirtualClock()
-    track = VoiceTrack(clock, 0.0, Playout(clock, Deaf()), HeardPosition(lambda: None), Unobserved(), lambda: None)
+    track = VoiceTrack(
+        clock, 0.0, Playout(clock, Deaf()), HeardPosition(lambda: None), Unobserved(), lambda: None
+    )
     await stamps(track, clock, 3)
     await clock.advance(0.04)
     assert np.diff(await stamps(track, clock, 4)).tolist() == [960] * 3
@@ -101,7 +105,9 @@ async def test_the_face_is_drawn_for_the_time_it_is_shown_at_and_never_in_a_burs
 
 async def test_a_stopped_track_gives_no_more() -> None:
     clock = VirtualClock()
-    track = VoiceTrack(clock, 0.0, Playout(clock, Deaf()), HeardPosition(lambda: None), Unobserved(), lambda: None)
+    track = VoiceTrack(
+        clock, 0.0, Playout(clock, Deaf()), HeardPosition(lambda: None), Unobserved(), lambda: None
+    )
     track.stop()
     with pytest.raises(MediaStreamError):
         await track.recv()

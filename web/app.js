@@ -12,6 +12,7 @@ import { InStep } from "./page/in_step.js";
 import { LevelMeter } from "./page/meter.js";
 import { Microphone } from "./page/microphone.js";
 import { Action, notice } from "./page/notices.js";
+import { Panel } from "./page/panel.js";
 import { Settings } from "./page/settings.js";
 import { Stage } from "./page/stage.js";
 import { status } from "./page/status.js";
@@ -36,6 +37,7 @@ class DemoPage {
     this.#captions,
     new InStep(() => this.#client.playoutDelayMs),
   );
+  #panel = new Panel(document);
   #announcer = document.querySelector("#announcer");
 
   #name = "Vis";
@@ -48,6 +50,7 @@ class DemoPage {
   async start() {
     this.#listen();
     this.#client.watch(this.#stage.video);
+    this.#panel.open = new URLSearchParams(location.search).get("panel") === "1";
     this.#client.pushToTalk = this.#settings.pushToTalk;
     this.#refresh();
     if (!VisavisClient.supported) {
@@ -63,6 +66,7 @@ class DemoPage {
     client.addEventListener("reconnecting", ({ detail }) => this.#update(() => (this.#attempt = detail)));
     client.addEventListener("stream", ({ detail }) => this.#onStream(detail));
     client.addEventListener("message", ({ detail }) => this.#conversation.handle(detail));
+    client.addEventListener("message", ({ detail }) => this.#panel.handle(detail));
     this.#conversation.addEventListener("state", ({ detail }) => this.#update(() => (this.#told = detail)));
     this.#microphone.addEventListener("change", () => this.#refresh());
     this.#microphone.addEventListener("problem", ({ detail }) => this.#report(detail));
@@ -178,6 +182,7 @@ class DemoPage {
 
   #onReady(previous, resumed) {
     this.#stage.hideNotice();
+    if (!resumed) this.#panel.restart();
     if (previous === ClientState.RECONNECTING) {
       this.#transcript.addNote(resumed ? "Reconnected." : "Reconnected. A new conversation begins.");
     }
@@ -190,12 +195,14 @@ class DemoPage {
 
   #onLost() {
     this.#conversation.end();
+    this.#panel.end();
     this.#stage.clear();
     this.#announce("The connection was lost. Reconnecting.");
   }
 
   #onDown(state, previous) {
     this.#conversation.end();
+    this.#panel.end();
     this.#microphone.drop();
     this.#stage.clear();
     if (this.#unsent !== null) this.#composer.restore(this.#unsent);

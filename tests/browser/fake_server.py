@@ -31,6 +31,9 @@ RATE = 48_000
 FRAME = 960
 SIDE = 128
 
+REPORTS = ("visavis.clock", "visavis.observed")
+"""What a client sends all the time, whatever happens."""
+
 
 class Picture(VideoStreamTrack):
     """A plain picture that changes a little with every frame."""
@@ -66,12 +69,14 @@ class Tone(MediaStreamTrack):
 
 
 class FakeSession:
-    """One client's connection. `messages` holds what it sent; `pings` the times it sent pings at, in ms."""
+    """One client's connection. `messages` holds what it sent, but for its `reports`, and `pings` the times it
+    sent pings at, in ms."""
 
     def __init__(self) -> None:
         self.id = uuid.uuid4().hex
         self.pc = RTCPeerConnection()
         self.messages: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self.reports: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
         self.pings: asyncio.Queue[int] = asyncio.Queue()
         self.ready = asyncio.Event()
         self.closed = asyncio.Event()
@@ -111,6 +116,10 @@ class FakeSession:
         self.send("bot-stopped-speaking")
         self.send("server-message", {"type": "visavis.turn", "record": record})
 
+    def measure(self, **record: object) -> None:
+        """The record of a turn, once it is known what was heard and seen of it."""
+        self.send("server-message", {"type": "visavis.measured", "record": record})
+
     async def expect(self, kind: str) -> dict[str, Any]:
         """The next message of a kind; those before it are let pass."""
         while True:
@@ -130,10 +139,21 @@ class FakeSession:
             self.pings.put_nowait(int(text.removeprefix("ping: ")))
             return
         message = json.loads(text)
+        name = message["data"]["t"] if message["type"] == "client-message" else None
+        if name == "visavis.clock":
+            self._tell_time(message["data"]["d"]["asked"])
+        if name in REPORTS:
+            self.reports.put_nowait(message)
+            return
         self.messages.put_nowait(message)
         if message["type"] == "client-ready":
             self.send("bot-ready", {"version": "2.1.0", "about": {"library": "fake"}})
             self.ready.set()
+
+    def _tell_time(self, asked: float) -> None:
+        now = asyncio.get_running_loop().time()
+        answer = {"type": "visavis.clock", "asked": asked, "received": now, "answered": now}
+        self.send("server-message", answer)
 
     def _watch(self) -> None:
         if self.pc.connectionState in ("closed", "failed"):

@@ -9,6 +9,7 @@ from playwright.async_api import Page, expect
 
 from tests.browser.fake_server import FakeServer
 from tests.browser.floor import hold_to_talk
+from tests.browser.turn_records import STUMBLES, measured, provisional
 
 pytestmark = pytest.mark.browser
 
@@ -73,6 +74,34 @@ async def test_axe_finds_nothing_serious(
     assert await violations(page, axe) == []
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [320, 1280])
+async def test_axe_finds_nothing_serious_in_the_panel(
+    open_page: Open, server: FakeServer, axe: str, scheme: str, width: int
+) -> None:
+    page = await open_page(
+        f"{server.url}?panel=1",
+        color_scheme=scheme,
+        viewport={"width": width, "height": 800},
+        reduced_motion="reduce",
+    )
+    panel = page.get_by_role("region", name="Measurements")
+    await expect(panel).to_be_visible()
+    assert await violations(page, axe) == []
+    await page.get_by_role("button", name="Start talking").click()
+    session = await server.session()
+    session.end_reply(**provisional())
+    await expect(panel.get_by_role("table")).to_be_visible()
+    assert await violations(page, axe) == []
+    session.measure(**measured(**STUMBLES, interrupted=True))
+    await expect(panel.get_by_role("list").first).to_be_visible()
+    await panel.get_by_text("What the stages are").click()
+    assert await violations(page, axe) == []
+    session.measure(**measured(failed="llm_failed", stages=None, time_to_first_audio_ms=None))
+    await expect(panel.get_by_role("table")).to_have_count(0)
+    assert await violations(page, axe) == []
+
+
 @pytest.mark.parametrize(("width", "height"), [(320, 700), (360, 700), (740, 375), (768, 700), (1280, 700)])
 async def test_nothing_sticks_out_sideways(
     open_page: Open, server: FakeServer, width: int, height: int
@@ -99,15 +128,18 @@ async def test_everything_is_reached_and_shown_by_tab(open_page: Open, server: F
     await page.get_by_label("Message to Vis").fill("x")
     await page.evaluate("document.body.tabIndex = -1; document.body.focus()")
     reached = []
-    for _ in range(7):
+    for _ in range(8):
         await page.keyboard.press("Tab")
         reached.append(await page.evaluate("document.activeElement.id || document.activeElement.ariaLabel"))
         assert await page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
-    assert reached == ["mute", "call", "captions-toggle", "settings-open", "log", "message", "Send"]
+    controls = ["mute", "call", "captions-toggle", "settings-open"]
+    assert reached == ["panel-toggle", *controls, "log", "message", "Send"]
 
 
 async def test_a_whole_call_by_keyboard(open_page: Open, server: FakeServer) -> None:
     page = await open_page(server.url)
+    await page.keyboard.press("Tab")
+    await expect(page.get_by_role("button", name="Measurements")).to_be_focused()
     await page.keyboard.press("Tab")
     await expect(page.get_by_role("button", name="Mute")).to_be_focused()
     await page.keyboard.press("Tab")

@@ -76,6 +76,20 @@ async def test_what_the_client_sends_fits_the_schema(open_page: Open, server: Fa
     assert kinds == ["client-ready", "trackStatus", "trackStatus", "send-text", "disconnect-bot"]
 
 
+async def test_what_the_client_reports_fits_the_schema(open_page: Open, server: FakeServer) -> None:
+    page = await open_page(server.url)
+    session = await call(page, server)
+    validator = Draft202012Validator({**SCHEMA, "anyOf": [{"$ref": "#/$defs/clientMessage"}]})
+    tied, heard, seen = False, False, False
+    while not (tied and heard and seen):
+        report = await session.reports.get()
+        validator.validate(report)
+        told = report["data"]["d"]
+        tied = tied or told.get("before") is not None
+        heard = heard or bool(told.get("sound"))
+        seen = seen or bool(told.get("pictures"))
+
+
 async def test_it_pings_every_second(open_page: Open, server: FakeServer) -> None:
     page = await open_page(server.url)
     session = await call(page, server)

@@ -25,8 +25,8 @@ def envelope(kind: object, data: object = None, **more: object) -> str:
         (envelope("client-ready"), rtvi.ClientReady("a1", "")),
         (envelope("send-text", {"content": "hi", "options": {}}), rtvi.SendText("a1", "hi")),
         (
-            envelope("client-message", {"t": "visavis.clock", "d": 1}),
-            rtvi.ClientMessage("a1", "visavis.clock", 1),
+            envelope("client-message", {"t": "somebody.elses", "d": 1}),
+            rtvi.ClientMessage("a1", "somebody.elses", 1),
         ),
         (custom("visavis.playout", {"rtp_timestamp": 0}), rtvi.PlayoutReport(0)),
         (custom("visavis.playout", {"rtp_timestamp": 2**32 - 1}), rtvi.PlayoutReport(2**32 - 1)),

@@ -61,10 +61,14 @@ class Relay:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """What is still under way is lost."""
+        """What is still under way comes out now: a user's last packet tells the server that it hangs up."""
+        for _ in range(2):
+            await asyncio.sleep(0)  # the loop reads what lies at our sockets, and then it is on the way
         for task in self._carrying:
             task.cancel()
         await asyncio.wait(self._carrying)
+        for lane in self._lanes.values():
+            lane.hurry()
         for door in self._doors:
             await door.close()
 
@@ -146,6 +150,12 @@ class _Lane:
                 hand_over(packet)
             self._news.clear()
             await self._news.wait()
+
+    def hurry(self) -> None:
+        """Hand over everything that is under way."""
+        while self._under_way:
+            _, packet, hand_over = self._under_way.popleft()
+            hand_over(packet)
 
 
 class _Door:

@@ -157,6 +157,14 @@ async def test_late_packets_wait_for_their_time_in_order(ends: tuple[End, End]) 
         assert (await server.received.get())[0] == b"behind"
 
 
+async def test_the_last_packet_comes_out_even_if_it_is_late(ends: tuple[End, End]) -> None:
+    user, server = ends
+    async with Relay(Profile(delay=60.0), MonotonicClock()) as relay:
+        near = await opened(relay, server)
+        user.transport.sendto(b"goodbye", near)
+    assert (await server.received.get())[0] == b"goodbye"
+
+
 def nominated(connection: RTCPeerConnection) -> Any:
     assert connection.sctp is not None
     ice: Any = connection.sctp.transport.transport._connection

@@ -32,7 +32,7 @@ LINE = Spoken(SpeechFile(Path("q.wav"), tone(0.5), Run(0, 24_000)), "Why?", "syn
 async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeServer]:
     monkeypatch.setattr(synthetic, "SHORTEST_PAUSE", 0.0)
     monkeypatch.setattr(synthetic, "LONGEST_PAUSE", 0.01)
-    async with asyncio.timeout(60), fake_server() as server:
+    async with fake_server() as server:
         yield server
 
 
@@ -45,10 +45,17 @@ def caller(plan: Plan) -> "asyncio.Task[None]":
     return asyncio.create_task(SyntheticCaller(3, plan, [LINE]).run())
 
 
+async def called(server: FakeServer) -> FakeSession:
+    """The user's next call."""
+    async with asyncio.timeout(30):
+        return await server.session()
+
+
 async def asked(session: FakeSession) -> None:
     """Until the user has said what it has to say."""
-    while (await session.expect("client-message"))["t"] != "visavis.speech_end":
-        pass
+    async with asyncio.timeout(30):
+        while (await session.expect("client-message"))["t"] != "visavis.speech_end":
+            pass
 
 
 def answered(turn_id: str, **changed: Any) -> dict[str, Any]:
@@ -58,7 +65,7 @@ def answered(turn_id: str, **changed: Any) -> dict[str, Any]:
 async def test_a_turn_is_kept_with_what_the_server_measured_of_it(server: FakeServer) -> None:
     plan, told = planned(server.url, turns=1)
     task = caller(plan)
-    session = await server.session()
+    session = await called(server)
     await asked(session)
     record = answered("t1")
     session.end_reply(**record)
@@ -96,9 +103,9 @@ async def test_no_server_gives_failed_turns() -> None:
 async def test_a_lost_call_is_a_failed_turn_and_is_made_again(server: FakeServer) -> None:
     plan, _ = planned(server.url, turns=3)
     task = caller(plan)
-    first = await server.session()
+    first = await called(server)
     await first.close()  # in mid-question, or before it
-    second = await server.session()
+    second = await called(server)
     await asked(second)
     second.end_reply(**answered("t2"))
     second.state()
@@ -113,7 +120,7 @@ async def test_a_lost_call_is_a_failed_turn_and_is_made_again(server: FakeServer
 async def test_turns_that_were_told_before_the_call_was_lost_are_kept(server: FakeServer) -> None:
     plan, _ = planned(server.url, turns=1)
     task = caller(plan)
-    session = await server.session()
+    session = await called(server)
     await asked(session)
     session.state(agent="speaking")
     session.end_reply(**answered("t1", interrupted=True))
@@ -137,7 +144,7 @@ async def test_a_users_time_is_up(server: FakeServer) -> None:
 async def test_a_relay_carries_the_call_and_is_counted(server: FakeServer) -> None:
     plan, _ = planned(server.url, turns=1, network="clean")
     task = caller(plan)
-    session = await server.session()
+    session = await called(server)
     await asked(session)
     session.end_reply(**answered("t1"))
     await task
@@ -151,10 +158,11 @@ async def test_a_user_that_is_stopped_leaves_nothing_running(server: FakeServer)
     before = asyncio.all_tasks()
     plan, _ = planned(server.url, turns=5, network="clean")
     task = caller(plan)
-    session = await server.session()
+    session = await called(server)
     task.cancel()
     await asyncio.wait([task])
-    await session.closed.wait()
+    async with asyncio.timeout(10):  # it heard of the end: of a peer that vanished it would later
+        await session.closed.wait()
     await session.close()
     assert asyncio.all_tasks() == before
     assert plan.findings.records == []

@@ -147,13 +147,13 @@ def soak(ctx: click.Context, /, config_file: Path | None, **given: Any) -> None:
 
 
 @main.command()
-@click.argument("folder", type=_File)
+@click.argument("folder", metavar="DIR", type=_File)
 @click.option("--models", is_flag=True, help="Ask real models what the recording holds no answer to.")
 @click.pass_context
 def replay(ctx: click.Context, config_file: Path | None, folder: Path, models: bool) -> None:
     """Hold a recorded call again, in virtual time, and say whether it goes as it did.
 
-    FOLDER is one of those in the folder that telemetry.recordings names. With --config under other
+    DIR is one of those in the folder that telemetry.recordings names. With --config under other
     settings than the call's. Exit code 1 when something is decided otherwise.
     """
     from services.lab.replay.replay import run

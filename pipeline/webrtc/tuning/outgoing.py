@@ -21,6 +21,8 @@ class _Outgoing:
 
     async def __call__(self, data: bytes) -> None:
         await self._send(data)
+        if len(data) < _RTP.size:
+            return  # RTCP's BYE
         timestamp, ssrc = _RTP.unpack_from(data)
         listener = self.listeners.get(ssrc)
         if listener is not None:  # else RTCP, or a retransmission, which has an SSRC of its own

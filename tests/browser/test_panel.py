@@ -26,7 +26,7 @@ async def open_panel(page: Page) -> Locator:
     return panel(page)
 
 
-def test_the_records_told_here_fit_the_schema() -> None:
+async def test_the_records_told_here_fit_the_schema() -> None:
     validator = Draft202012Validator({"$ref": "#/$defs/turnRecord", "$defs": SCHEMA["$defs"]})
     for record in (measured(), measured(**STUMBLES), provisional()):
         validator.validate(record)
@@ -105,7 +105,7 @@ async def test_a_turn_is_shown_when_it_is_over_and_again_when_it_is_measured(
             "First audioabout 600 ms",
             "First moving pictureabout 640 ms",
             "Sound against picture12 ms lateat most 41 ms off",
-            "Stopped after you cut in–you did not cut in",
+            "Barge-in stop–you did not cut in",
             "First token90 ms",
             "Tokens a second61",
         ]

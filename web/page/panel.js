@@ -103,7 +103,7 @@ function callLines(figures) {
     ["text", "First audio, by text"],
   ].map(([input, name]) => {
     const { n, median, p90 } = figures.wait(input);
-    return n === 0 ? null : `${name}: median ${milliseconds(median)}, p90 ${milliseconds(p90)} (n = ${n})`;
+    return n === 0 ? null : `${name}: median ${milliseconds(median)}, p90 ${milliseconds(p90)} (n\u00a0=\u00a0${n})`;
   });
   return [...waits.filter((line) => line !== null), `Failed: ${failed} of ${turns} ${turns === 1 ? "turn" : "turns"}`];
 }

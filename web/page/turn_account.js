@@ -90,7 +90,7 @@ function figures(record, standing) {
     return value === null ? null : milliseconds(value);
   };
   const rate = finite(record.output_tokens_per_s);
-  const stop = figure("Stopped after you cut in", "barge_in_stop_ms", duration("barge_in_stop_ms"));
+  const stop = figure("Barge-in stop", "barge_in_stop_ms", duration("barge_in_stop_ms"));
   if (record.interrupted !== true) stop.detail = "you did not cut in";
   return [
     figure("First audio", "time_to_first_audio_ms", since("time_to_first_audio_ms")),

@@ -38,7 +38,7 @@ test("skew says which side it is on, and how far it was at most", () => {
 });
 
 test("a reply that was cut off tells how soon it stopped, another that nobody cut in", () => {
-  const stop = (told) => figures(record(told))["Stopped after you cut in"];
+  const stop = (told) => figures(record(told))["Barge-in stop"];
   assert.deepEqual(stop({ interrupted: true, barge_in_stop_ms: 180 }), ["180 ms", ""]);
   assert.deepEqual(stop({ interrupted: true }), ["–", "not known"]);
   assert.deepEqual(stop({}), ["–", "you did not cut in"]);

@@ -1,12 +1,13 @@
 """Answers to what stages are asked in a replay: from the tape, and at the time at which they came then.
 
-What was asked within a frame of when it was asked in the call is answered when it was then; anything else
-takes as long as it took then. What the tape holds no answer to is noted, and answered by a real stage, or by
+What is asked when it was asked in the call is answered when it was then; anything else takes as long as it
+took then. What the tape holds no answer to is noted, and answered by a real stage, or by
 the nearest that there is.
 """
 
 import hashlib
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -64,6 +65,7 @@ class Answers:
         self._tape = tape
         self._clock = clock
         self._real = real
+        self._inputs = [entry.at for entry in tape.inputs]
 
     async def stream(
         self, question: Question, form: Form[T], stage: Callable[[], AsyncGenerator[T, None]] | None
@@ -143,24 +145,31 @@ class Answers:
     async def _play(self, take: _Take[T], question: Question) -> AsyncGenerator[T, None]:
         """One that was dropped ends when it is sure that nobody drops it now."""
         for asked, came, piece in take.pieces:
-            await self._clock.sleep_until(_moment(came, asked, self._clock.now()))
+            await self._clock.sleep_until(self._moment(came, asked))
             yield piece
-        ended = _moment(take.ended, take.waited_since, self._clock.now())
+        ended = self._moment(take.ended, take.waited_since)
         if take.outcome == DROPPED:
             ended = max(ended, self._clock.now()) + FRAME_SECONDS
         await self._clock.sleep_until(ended)
         if take.outcome not in (DONE, DROPPED):
             raise _error(question)("it failed like this in the call")
 
+    def _moment(self, came: float, asked: float) -> float:
+        """When something comes that was waited for since `asked` in the call, and is since now.
+
+        The same time is one within a frame, or after the same input: in the call, the loop may have been late.
+        """
+        now = self._clock.now()
+        earlier, later = min(asked, now), max(asked, now)
+        if later - earlier <= FRAME_SECONDS:
+            return came
+        after_same = bisect_right(self._inputs, earlier) == bisect_left(self._inputs, later)
+        return came if after_same else now + (came - asked)
+
 
 def _of_tape(call: Call, form: Form[T]) -> _Take[T]:
     pieces = [(piece.asked, piece.came, form.read(piece.value)) for piece in call.pieces]
     return _Take(pieces, call.waited_since, call.ended, call.outcome)
-
-
-def _moment(came: float, asked: float, now: float) -> float:
-    """When something comes that was waited for since `asked` then, and is since `now`."""
-    return came if abs(now - asked) <= FRAME_SECONDS else now + (came - asked)
 
 
 def _error(question: Question) -> type[StageError]:

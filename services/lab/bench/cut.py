@@ -32,9 +32,12 @@ def reasons(exchange: Exchange, heard: Sequence[Heard]) -> list[str]:
         found.append(f"{len(exchange.records)} turns")
     if exchange.answered and exchange.spoken.pause is not None:
         pause = exchange.spoken.pause
-        if exchange.began is not None and exchange.began > utterance.onset + pause.at:
+        text = exchange.records[-1]["user_text"] or ""
+        late = exchange.began is not None and exchange.began > utterance.onset + pause.at
+        # A word too short for an onset is kept for what follows, and then nothing is lost.
+        if late and len(words(text)) < len(pause.before) + len(pause.after):
             found.append("the turn began after the pause")
-        found += missing(pause.before, pause.after, exchange.records[-1]["user_text"] or "")
+        found += missing(pause.before, pause.after, text)
     return found
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from pipeline.events import WIRE_RATE
 from services.lab.bench import noises
-from services.lab.bench.prepare import levelled, stretches
+from services.lab.bench.prepare import amplified, gain, stretches
 from services.lab.bench.speech import LONGEST_PAUSE, SHORTEST_PAUSE, Studio, corpus
 from services.lab.voiced import Run, audible_runs
 from tests.services.lab.heard import silence, tone
@@ -44,9 +44,9 @@ def test_a_recording_is_parted_at_its_own_pauses() -> None:
 def test_every_voice_is_equally_loud() -> None:
     for level in (0.01, 0.5):
         pcm = np.concatenate((silence(0.2), tone(0.5, level), silence(0.2)))
-        loud = levelled(pcm, audible_runs(pcm))[9600:33600].astype(float) / 32768
+        loud = amplified(pcm, gain(pcm, audible_runs(pcm)))[9600:33600].astype(float) / 32768
         assert 20 * np.log10(np.sqrt(np.mean(loud**2))) == pytest.approx(-20, abs=0.1)
-    assert len(levelled(silence(0.1), [])) == 4800
+    assert gain(silence(0.1), []) == 1.0
 
 
 @pytest.mark.parametrize(

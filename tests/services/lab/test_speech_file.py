@@ -40,6 +40,15 @@ def test_a_noisy_file_is_measured_above_its_own_floor(tmp_path: Path) -> None:
     assert (file.voiced.end - file.voiced.start) / 48_000 == pytest.approx(0.5, abs=0.03)
 
 
+def test_the_soft_end_of_a_file_without_pauses_is_voiced(tmp_path: Path) -> None:
+    fading = np.concatenate((tone(1.0), tone(0.3, level=0.02), silence(0.12)))
+    file = speech_file.load(write_wav(tmp_path / "living.wav", fading))
+    assert (file.voiced.end - file.voiced.start) / 48_000 == pytest.approx(1.3, abs=0.02)
+    unbroken = np.concatenate((tone(1.0), tone(0.3, level=0.02)))
+    file = speech_file.load(write_wav(tmp_path / "unbroken.wav", unbroken))
+    assert (file.voiced.end - file.voiced.start) / 48_000 == pytest.approx(1.3, abs=0.02)
+
+
 def test_an_audible_run_has_40_ms() -> None:
     assert audible_runs(np.concatenate((silence(0.1), tone(0.03), silence(0.1)))) == []
     assert len(audible_runs(np.concatenate((silence(0.1), tone(0.05), silence(0.1))))) == 1

@@ -48,7 +48,7 @@ _LIKELY = 1.5
 """Log-odds. Of those pauses, by words alone, 78 % at the end score above the latter, and 2 % of those inside;
 above the former, where waiting less gains nothing any more, no pause inside comes near."""
 
-_DOUBTFUL = 0.25
+_DOUBTFUL = -0.5
 _DOUBTFUL_SHORT = 1.0
 """Log-odds below which it is clearly no end. A recogniser completes what was only begun ("There is a |
 problem" becomes "There is a problem."), and a few words are easily completed."""

@@ -98,6 +98,8 @@ def test_a_turn_that_began_after_the_pause_lost_what_came_before() -> None:
     assert "the turn began after the pause" in cut.reasons(late, heard(silence(3.4), tone(2.0)))
     kept = replace(exchange(WHOLE), began=102.1)
     assert cut.reasons(kept, heard(silence(3.4), tone(2.0))) == [], "what was kept for it is there"
+    misheard = replace(exchange("the blue bicycle, please."), began=100.02)
+    assert cut.reasons(misheard, heard(silence(3.4), tone(2.0))) == [], "it was heard from the beginning on"
     in_time = replace(exchange(WHOLE), began=100.02)
     assert cut.reasons(in_time, heard(silence(3.4), tone(2.0))) == []
 

@@ -17,6 +17,7 @@ from types import FrameType
 
 import xllamacpp
 
+from services.engine.background import step_back
 from services.engine.messages import Ready, WorkerSettings
 
 SLOT_FILES_NOWHERE = "/dev/null/"
@@ -73,6 +74,7 @@ def main() -> None:
     if not line:
         return
     settings = WorkerSettings(**json.loads(line))
+    step_back()
 
     def wait_for_parent() -> None:
         sys.stdin.read()

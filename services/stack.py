@@ -45,9 +45,9 @@ from pipeline.tts.piper import PiperSynthesizer, open_voice
 from pipeline.tts.voice_files import find_voice, prepare_voice
 from services import stage_settings
 from services.config import Config
-from services.engine.background import step_back
 from services.engine.model_file import prepare_model, shipped_model
 from services.engine.supervisor import EngineSettings, EngineState, EngineSupervisor
+from services.priority import step_back
 
 _log = logging.getLogger(__name__)
 

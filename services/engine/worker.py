@@ -17,8 +17,8 @@ from types import FrameType
 
 import xllamacpp
 
-from services.engine.background import step_back
 from services.engine.messages import Ready, WorkerSettings
+from services.priority import step_back
 
 SLOT_FILES_NOWHERE = "/dev/null/"
 """llama.cpp erases a slot only when it has a folder to save slots in; here nothing can be saved."""

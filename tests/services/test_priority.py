@@ -2,7 +2,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from services.engine.background import step_back
+from services.priority import step_back
 
 
 def niceness() -> int:
@@ -23,3 +23,16 @@ def test_a_thread_steps_back_with_those_that_it_starts_and_no_other() -> None:
         executor.submit(start).result()
         assert started[0] > usual
     assert niceness() == usual
+
+
+def test_who_is_nice_already_steps_back_from_there() -> None:
+    def nice() -> int:
+        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 12)
+        step_back()
+        once = niceness()
+        step_back()
+        assert niceness() <= 19
+        return once
+
+    with ThreadPoolExecutor(1) as executor:
+        assert executor.submit(nice).result() > 12, "to raise a priority takes a right that we may not have"

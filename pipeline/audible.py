@@ -1,7 +1,8 @@
 """What is audible: the definition that every measurement here uses (docs/metrics.md).
 
 Voiced or audible: a run of at least 40 ms of 10 ms frames above −50 dBFS RMS, or, in a noisy file,
-above its noise floor + 12 dB.
+above its noise floor + 12 dB. The floor is the file's quietest 100 ms; a percentile of its frames would,
+in a file that is nearly all speech, be that of a soft syllable, and its last one would not be voiced.
 """
 
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ FRAME = WIRE_RATE // 100
 LEVEL_DBFS = -50.0
 RUN_FRAMES = 4
 _NOISY_MARGIN_DB = 12.0
+_FLOOR_FRAMES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +34,20 @@ def levels(pcm: Pcm) -> npt.NDArray[np.float64]:
     return np.asarray(10 * np.log10(power))
 
 
-def audible_runs(pcm: Pcm, *, noisy: bool = False) -> list[Run]:
-    """The audible runs in audio at WIRE_RATE; `noisy` looks at the file's own noise floor."""
+def voiced_limit(pcm: Pcm) -> float:
+    """dBFS above which frames of a recording at WIRE_RATE are voiced, by its own noise floor."""
     measured = levels(pcm)
-    limit = LEVEL_DBFS
-    if noisy and len(measured):
-        floor, loud_level = np.percentile(measured, (10, 95))
-        # A file that is all speech has no noise floor: its quietest part is as loud as the rest.
-        if floor + _NOISY_MARGIN_DB < loud_level - _NOISY_MARGIN_DB / 2:
-            limit = max(limit, float(floor) + _NOISY_MARGIN_DB)
+    if len(measured) < _FLOOR_FRAMES:
+        return LEVEL_DBFS
+    power = np.convolve(10 ** (measured / 10), np.full(_FLOOR_FRAMES, 1 / _FLOOR_FRAMES), "valid")
+    limit = float(10 * np.log10(power.min())) + _NOISY_MARGIN_DB
+    # A file without a pause has no noise floor: its quietest part is a soft syllable.
+    return max(LEVEL_DBFS, limit) if limit < np.percentile(measured, 95) - _NOISY_MARGIN_DB else LEVEL_DBFS
+
+
+def audible_runs(pcm: Pcm, limit: float = LEVEL_DBFS) -> list[Run]:
+    """The runs in audio at WIRE_RATE that are louder than `limit`, dBFS."""
+    measured = levels(pcm)
     loud = np.concatenate(([0], (measured > limit).astype(np.int8), [0]))
     edges = np.flatnonzero(np.diff(loud))
     spans = zip(edges[::2], edges[1::2], strict=True)

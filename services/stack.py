@@ -3,7 +3,8 @@
 Threads, on two cores: one for recognition (ctranslate2 uses `asr.threads` of its own), one for the turn
 detector, one for synthesis, one for drawing, one for ranking evidence (a picture must not wait for it),
 two for encoding (the loop's default executor: aiortc encodes there), and the engine in a process of its
-own. Voice activity runs on the loop (docs/decisions).
+own. Voice activity runs on the loop (docs/decisions). What thinks steps back behind what is heard and
+seen: when all sessions think at once, a reply under way still goes out in time.
 """
 
 import asyncio
@@ -48,6 +49,7 @@ from services.config import Config
 from services.config.tree import Agent
 from services.engine.model_file import prepare_model, shipped_model
 from services.engine.supervisor import EngineSettings, EngineState, EngineSupervisor
+from services.priority import step_back
 
 _log = logging.getLogger(__name__)
 
@@ -155,12 +157,13 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
     _check_language(config)
     cv2.setNumThreads(1)  # one drawing thread is all there is; OpenCV would start one for each core
     async with AsyncExitStack() as scope:
-        asr, turns, tts, render, ranking, encode = (
+        asr, turns, tts, ranking = (
+            scope.enter_context(ThreadPoolExecutor(1, thread_name_prefix=name, initializer=step_back))
+            for name in ("asr", "turns", "tts", "evidence")
+        )
+        render, encode = (
             scope.enter_context(ThreadPoolExecutor(count, thread_name_prefix=name))
-            for name, count in (
-                *(("asr", 1), ("turns", 1), ("tts", 1)),
-                *(("render", 1), ("evidence", 1), ("encode", 2)),
-            )
+            for name, count in (("render", 1), ("encode", 2))
         )
         loop = asyncio.get_running_loop()
         loop.set_default_executor(encode)

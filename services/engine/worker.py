@@ -18,6 +18,7 @@ from types import FrameType
 import xllamacpp
 
 from services.engine.messages import Ready, WorkerSettings
+from services.priority import step_back
 
 SLOT_FILES_NOWHERE = "/dev/null/"
 """llama.cpp erases a slot only when it has a folder to save slots in; here nothing can be saved."""
@@ -73,6 +74,7 @@ def main() -> None:
     if not line:
         return
     settings = WorkerSettings(**json.loads(line))
+    step_back()
 
     def wait_for_parent() -> None:
         sys.stdin.read()

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from pipeline.audible import Run, audible_runs
 from pipeline.events import WIRE_RATE, Pcm
 from services.lab import recording
 from services.lab.arrivals import Heard
-from pipeline.audible import Run, audible_runs
 
 
 class HeardSound:

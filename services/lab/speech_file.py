@@ -8,9 +8,9 @@ import numpy as np
 from av.audio.resampler import AudioResampler
 from av.error import FFmpegError
 
+from pipeline.audible import Run, audible_runs, voiced_limit
 from pipeline.errors import BadAudioError
 from pipeline.events import WIRE_RATE, Pcm
-from pipeline.audible import Run, audible_runs
 
 MAX_SECONDS = 300
 """Longer files are refused: they are not one turn."""
@@ -30,8 +30,11 @@ class SpeechFile:
     """Samples of the file before the first of `pcm`."""
 
 
-def load(path: Path) -> SpeechFile:
-    """Read a file. Raises BadAudioError, naming it, when it is missing, not audio or without speech."""
+def load(path: Path, limit: float | None = None) -> SpeechFile:
+    """Read a file. `limit`: dBFS above which it is voiced; None: by its own noise floor.
+
+    Raises BadAudioError, naming it, when it is missing, not audio or without speech.
+    """
     if not path.exists():
         raise BadAudioError(f"{path}: there is no such file")
     if path.is_dir():
@@ -39,7 +42,7 @@ def load(path: Path) -> SpeechFile:
     if path.stat().st_size == 0:
         raise BadAudioError(f"{path}: is empty")
     pcm = _decode(path)
-    runs = audible_runs(pcm, noisy=True)
+    runs = audible_runs(pcm, voiced_limit(pcm) if limit is None else limit)
     if not runs:
         raise BadAudioError(f"{path}: no speech in it; everything is quieter than -50 dBFS")
     if len(pcm) > MAX_SECONDS * WIRE_RATE:

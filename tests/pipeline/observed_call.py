@@ -1,4 +1,4 @@
-"""A call in virtual time from the models to the client's ear and eye: all real but the models and the wire."""
+"""A call in virtual time from models to the client's ear and eye: all real but the models and the wire."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping

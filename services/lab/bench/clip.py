@@ -12,3 +12,5 @@ class Clip:
     voice: str
     words: list[str]
     boundaries: list[int]
+    limit: float
+    """dBFS above which it is voiced. A clip is nearly all speech, so its own noise floor does not show."""

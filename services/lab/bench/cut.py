@@ -1,6 +1,7 @@
 """Was the caller cut off: did the server take a pause, or anything else before the end, for the end?"""
 
 from collections.abc import Mapping, Sequence
+from enum import StrEnum
 from typing import Any
 
 from services.lab.arrivals import Heard
@@ -32,9 +33,14 @@ def reasons(exchange: Exchange, heard: Sequence[Heard]) -> list[str]:
         found.append(f"{len(exchange.records)} turns")
     if exchange.answered and exchange.spoken.pause is not None:
         pause = exchange.spoken.pause
-        if exchange.began is not None and exchange.began > utterance.onset + pause.at:
+        text = exchange.records[-1]["user_text"] or ""
+        late = None if exchange.began is None else exchange.began > utterance.onset + pause.at
+        # A word too short for an onset is kept for what follows, and then nothing is lost.
+        if late and len(words(text)) < len(pause.before) + len(pause.after):
             found.append("the turn began after the pause")
-        found += missing(pause.before, pause.after, exchange.records[-1]["user_text"] or "")
+        lacks = missing(pause.before, pause.after, text)
+        # A turn that began before the pause was heard from there on; what it lacks of that was misheard.
+        found += [side for side in lacks if side is not Side.BEFORE or late is not False]
     return found
 
 
@@ -45,7 +51,14 @@ def audible_from(heard: Sequence[Heard], start: float, end: float) -> float | No
     return arrivals[0] if arrivals and arrivals[0] < end else None
 
 
-def missing(before: Sequence[str], after: Sequence[str], user_text: str) -> list[str]:
+class Side(StrEnum):
+    """Of the pause, what is not in the transcript."""
+
+    BEFORE = "the words before the pause are missing"
+    AFTER = "the words after the pause are missing"
+
+
+def missing(before: Sequence[str], after: Sequence[str], user_text: str) -> list[Side]:
     """Which side of the pause the transcript lacks, when it has the other: one that has neither was
     misheard, which is another fault."""
     sides = words(" ".join(before)), words(" ".join(after))
@@ -53,9 +66,9 @@ def missing(before: Sequence[str], after: Sequence[str], user_text: str) -> list
     first, second = found[: len(sides[0])], found[len(sides[0]) :]
     shares = [sum(side) / max(1, len(side)) for side in (first, second)]
     if len(first) >= _ENOUGH and shares[0] < _HALF <= shares[1]:
-        return ["the words before the pause are missing"]
+        return [Side.BEFORE]
     if len(second) >= _ENOUGH and shares[1] < _HALF <= shares[0]:
-        return ["the words after the pause are missing"]
+        return [Side.AFTER]
     return []
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.audible import Run
 from pipeline.events import WIRE_RATE, Pcm
 from services.lab.speech_file import SpeechFile
-from pipeline.audible import Run
 
 COUGH_SECONDS = 0.15
 MM_HM_SECONDS = 0.40

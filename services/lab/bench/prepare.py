@@ -3,10 +3,11 @@
 `python -m services.lab.bench.prepare` reads a JSON list of jobs from standard input and prints a JSON line
 for each clip that it wrote. A job is {"voices", "text", "wav", "boundaries": bool}, whose voices, "piper" or
 "espeak:VOICE:WORDS_PER_MINUTE", speak in turn until the boundaries of the words are found; or {"recording":
-path, "folder": path}, which becomes a clip for each stretch without a long pause.
+path, "folder": path}, which becomes a clip of what its speaker says after the last long pause.
 """
 
 import json
+import math
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,22 +24,24 @@ from faster_whisper import WhisperModel
 from piper import PiperVoice
 
 from pipeline.asr.whisper import packaged_model
+from pipeline.audible import LEVEL_DBFS, Run, audible_runs, voiced_limit
 from pipeline.events import HEARING_RATE, WIRE_RATE, Pcm
 from pipeline.tts.voice_files import find_voice
 from services.lab import recording, speech_file
 from services.lab.bench.clip import Clip
 from services.lab.bench.splice import quietest
 from services.lab.bench.words import words
-from pipeline.audible import Run, audible_runs
 
-LEVEL_DBFS = -20.0
+SPOKEN_DBFS = -20.0
 """RMS of the audible parts as spoken, the same for every voice."""
 
 OWN_PAUSE = 0.31
 """Seconds; a recording with a longer pause of its own is parted there."""
 
 _SHORTEST, _LONGEST = 1.2, 5.0
-_EDGE = WIRE_RATE // 10
+_FADE = WIRE_RATE // 50
+"""Samples around the voiced part of a recording in which its room fades away: 20 ms. More of it would end as
+suddenly as no room does, and a voice detector takes that for the end of speech."""
 
 
 class Studio:
@@ -60,10 +63,10 @@ class Studio:
             yield self._spoken(job["text"], job["voices"], Path(job["wav"]), boundaries=job["boundaries"])
 
     def _spoken(self, text: str, voices: Sequence[str], wav: Path, *, boundaries: bool) -> Clip:
-        clip = Clip(str(wav), "", text.split(), [])
+        clip = Clip(str(wav), "", text.split(), [], LEVEL_DBFS)
         for voice in voices:
             pcm = self._by_piper(text) if voice == "piper" else _by_espeak(voice, text, wav)
-            recording.write_wav(wav, levelled(pcm, audible_runs(pcm)))
+            recording.write_wav(wav, amplified(pcm, gain(pcm, audible_runs(pcm))))
             clip = replace(clip, voice=voice)
             if not boundaries:
                 break
@@ -78,14 +81,17 @@ class Studio:
         return np.asarray(np.clip(samples * 32767, -32768, 32767), np.int16)
 
     def _cut(self, source: Path, folder: Path) -> Iterator[Clip]:
-        whole = speech_file.load(source)
-        for index, stretch in enumerate(stretches(audible_runs(whole.pcm, noisy=True))):
-            begin, end = max(0, stretch.start - _EDGE), stretch.end + _EDGE
-            pcm = whole.pcm[begin:end]
-            wav = folder / f"{source.stem}-{index}.wav"
-            recording.write_wav(wav, levelled(pcm, audible_runs(pcm, noisy=True)))
-            understood, between = self._words(pcm)
-            yield Clip(str(wav), wav.stem, understood, between)
+        whole = speech_file.load(source).pcm
+        limit = voiced_limit(whole)
+        # After every other stretch the speaker went on: there, an answer would be an interruption.
+        for last in stretches(audible_runs(whole, limit))[-1:]:
+            pcm = faded(whole[max(0, last.start - _FADE) : last.end + _FADE])
+            wav = folder / f"{source.stem}.wav"
+            factor = gain(pcm, audible_runs(pcm, limit))
+            recording.write_wav(wav, amplified(pcm, factor))
+            # Without silence at its end Whisper goes on talking.
+            understood, between = self._words(np.concatenate((pcm, np.zeros(WIRE_RATE // 2, np.int16))))
+            yield Clip(str(wav), wav.stem, understood, between, limit + 20 * math.log10(factor))
 
     def _words(self, pcm: Pcm) -> tuple[list[str], list[int]]:
         """What Whisper understands, and where one word ends and the next begins."""
@@ -101,7 +107,7 @@ class Studio:
 def _by_espeak(voice: str, text: str, wav: Path) -> Pcm:
     _, name, speed = voice.split(":")
     subprocess.run(["espeak-ng", "-v", name, "-s", speed, "-w", str(wav), text], check=True)
-    return speech_file.load(wav).pcm
+    return speech_file.load(wav, LEVEL_DBFS).pcm
 
 
 def stretches(runs: Sequence[Run]) -> list[Run]:
@@ -115,14 +121,27 @@ def stretches(runs: Sequence[Run]) -> list[Run]:
     return [run for run in joined if _SHORTEST <= (run.end - run.start) / WIRE_RATE <= _LONGEST]
 
 
-def levelled(pcm: Pcm, runs: Sequence[Run]) -> Pcm:
-    """At LEVEL_DBFS where it is audible, or as loud as it can be without clipping."""
+def gain(pcm: Pcm, runs: Sequence[Run]) -> float:
+    """The factor that makes it SPOKEN_DBFS where it is audible, or as loud as it can be without clipping."""
     if not runs:
-        return pcm
+        return 1.0
     loud = np.concatenate([pcm[run.start : run.end] for run in runs]).astype(np.float64) / 32768
-    wanted = 10 ** (LEVEL_DBFS / 20) / float(np.sqrt(np.mean(loud * loud)))
-    gain = min(wanted, 0.9 / float(np.abs(loud).max()))
-    return np.clip(np.round(pcm * gain), -32768, 32767).astype(np.int16)
+    wanted = 10 ** (SPOKEN_DBFS / 20) / float(np.sqrt(np.mean(loud * loud)))
+    return min(wanted, 0.9 / float(np.abs(loud).max()))
+
+
+def faded(pcm: Pcm) -> Pcm:
+    """Faded in and out."""
+    ramp = np.linspace(0.0, 1.0, _FADE)
+    samples = pcm.astype(np.float64)
+    samples[:_FADE] *= ramp
+    samples[-_FADE:] *= ramp[::-1]
+    return samples.astype(np.int16)
+
+
+def amplified(pcm: Pcm, factor: float) -> Pcm:
+    """Each sample times `factor`."""
+    return np.clip(np.round(pcm * factor), -32768, 32767).astype(np.int16)
 
 
 def main() -> None:

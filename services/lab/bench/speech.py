@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pipeline.audible import Run, audible_runs
 from pipeline.errors import VisavisError
 from pipeline.events import WIRE_RATE
 from services import own_module
@@ -18,7 +19,6 @@ from services.lab import speech_file
 from services.lab.bench import splice
 from services.lab.bench.clip import Clip
 from services.lab.speech_file import SpeechFile
-from pipeline.audible import Run, audible_runs
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.3, 0.9
 """Seconds."""
@@ -94,7 +94,7 @@ class Studio:
             clip, k = places[number % len(places)]
             parts = tuple(clip.words[: k + 1]), tuple(clip.words[k + 1 :])
             inside = not clip.words[k].endswith((",", ".", "?", ";"))
-            paused = self._paused(clip, k, parts, inside=inside, noisy=True)
+            paused = self._paused(clip, k, parts, inside=inside)
             if paused is not None:
                 found.append(Spoken(paused[0], " ".join(clip.words), "human", clip.voice, paused[1]))
         return found
@@ -114,7 +114,7 @@ class Studio:
         found: list[Spoken] = []
         for ((before, after), inside), clip in zip(halves, await self._prepared(jobs), strict=True):
             parts = tuple(before.split()), tuple(after.split())
-            paused = self._paused(clip, len(parts[0]) - 1, parts, inside=inside, noisy=False)
+            paused = self._paused(clip, len(parts[0]) - 1, parts, inside=inside)
             if paused is not None:
                 found.append(Spoken(paused[0], " ".join(clip.words), "synthetic", clip.voice, paused[1]))
         return found[:count]
@@ -126,16 +126,15 @@ class Studio:
         parts: tuple[tuple[str, ...], tuple[str, ...]],
         *,
         inside: bool,
-        noisy: bool,
     ) -> tuple[SpeechFile, Pause] | None:
         """None where the speech falls silent for longer already, or where the boundary is unknown."""
         if not clip.boundaries:
             return None
-        file = speech_file.load(Path(clip.wav))
+        file = _file(clip)
         # `load` cut the file's edges; boundaries count from the clip's own first sample.
         at = clip.boundaries[boundary] - file.skipped
         seconds = float(self.rng.uniform(SHORTEST_PAUSE, LONGEST_PAUSE))
-        runs = audible_runs(file.pcm, noisy=noisy)
+        runs = audible_runs(file.pcm, clip.limit)
         try:
             spliced = splice.with_pause(file.pcm, at, seconds, runs, int(self.rng.integers(1 << 31)))
         except ValueError:
@@ -196,7 +195,11 @@ class Studio:
 
 
 def _plain(clip: Clip, kind: str) -> Spoken:
-    return Spoken(speech_file.load(Path(clip.wav)), " ".join(clip.words), kind, clip.voice)
+    return Spoken(_file(clip), " ".join(clip.words), kind, clip.voice)
+
+
+def _file(clip: Clip) -> SpeechFile:
+    return speech_file.load(Path(clip.wav), clip.limit)
 
 
 def corpus(name: str) -> list[str]:

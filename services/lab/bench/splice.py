@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pipeline.events import WIRE_RATE, Pcm
 from pipeline.audible import FRAME, Run, levels
+from pipeline.events import WIRE_RATE, Pcm
 
 _FADE = WIRE_RATE // 200
 """5 ms: a cut without it clicks."""

@@ -157,7 +157,7 @@ class Answers:
     def _moment(self, came: float, asked: float) -> float:
         """When something comes that was waited for since `asked` in the call, and is since now.
 
-        The same time is one within a frame, or after the same input: in the call, the loop may have been late.
+        The same time is one within a frame, or after the same input: the loop may have been late in the call.
         """
         now = self._clock.now()
         earlier, later = min(asked, now), max(asked, now)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.audible import Run
 from pipeline.events import Pcm
 from pipeline.timeline.record import empty_record
 from services.lab.bench import cut
@@ -14,7 +15,6 @@ from services.lab.bench.exchange import Exchange
 from services.lab.bench.speech import Pause, Spoken
 from services.lab.microphone import Utterance
 from services.lab.speech_file import SpeechFile
-from pipeline.audible import Run
 from tests.services.lab.heard import packets, silence, tone
 
 BEFORE, AFTER = ("I", "would", "like", "the"), ("blue", "bicycle", "please")
@@ -96,6 +96,10 @@ def test_rates_by_kind_and_length() -> None:
 def test_a_turn_that_began_after_the_pause_lost_what_came_before() -> None:
     late = replace(exchange("the blue bicycle, please."), began=102.1)
     assert "the turn began after the pause" in cut.reasons(late, heard(silence(3.4), tone(2.0)))
+    kept = replace(exchange(WHOLE), began=102.1)
+    assert cut.reasons(kept, heard(silence(3.4), tone(2.0))) == [], "what was kept for it is there"
+    misheard = replace(exchange("the blue bicycle, please."), began=100.02)
+    assert cut.reasons(misheard, heard(silence(3.4), tone(2.0))) == [], "it was heard from the beginning on"
     in_time = replace(exchange(WHOLE), began=100.02)
     assert cut.reasons(in_time, heard(silence(3.4), tone(2.0))) == []
 

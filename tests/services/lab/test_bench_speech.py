@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from pipeline.audible import Run, audible_runs
 from pipeline.events import WIRE_RATE
 from services.lab.bench import noises
-from services.lab.bench.prepare import levelled, stretches
+from services.lab.bench.prepare import amplified, faded, gain, stretches
 from services.lab.bench.speech import LONGEST_PAUSE, SHORTEST_PAUSE, Studio, corpus
-from pipeline.audible import Run, audible_runs
 from tests.services.lab.heard import silence, tone
 
 HUMAN = Path(__file__).parents[4] / "shared" / "speech"
@@ -44,9 +44,27 @@ def test_a_recording_is_parted_at_its_own_pauses() -> None:
 def test_every_voice_is_equally_loud() -> None:
     for level in (0.01, 0.5):
         pcm = np.concatenate((silence(0.2), tone(0.5, level), silence(0.2)))
-        loud = levelled(pcm, audible_runs(pcm))[9600:33600].astype(float) / 32768
+        loud = amplified(pcm, gain(pcm, audible_runs(pcm)))[9600:33600].astype(float) / 32768
         assert 20 * np.log10(np.sqrt(np.mean(loud**2))) == pytest.approx(-20, abs=0.1)
-    assert len(levelled(silence(0.1), [])) == 4800
+    assert gain(silence(0.1), []) == 1.0
+
+
+def test_a_recordings_room_fades_away_around_its_speech() -> None:
+    pcm = tone(0.5)
+    soft = faded(pcm)
+    assert soft[0] == soft[-1] == 0
+    assert np.array_equal(soft[1000:-1000], pcm[1000:-1000])
+    assert np.abs(soft[-480:]).max() < np.abs(pcm[-480:]).max()
+
+
+@pytest.mark.models
+@pytest.mark.human
+@pytest.mark.skipif(not HUMAN.is_dir(), reason="needs recordings of human speech beside the checkout")
+async def test_recordings_end_with_their_speakers_last_word(tmp_path: Path) -> None:
+    studio = Studio(tmp_path, HUMAN, np.random.default_rng(3), lambda told: None)
+    spoken = [each for each in await studio.questions(10) if each.kind == "human"]
+    lasts = {each.text.split()[-1].strip(".") for each in spoken}
+    assert lasts == {"country", "dog", "enough", "figures", "living"}
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
+from pipeline.audible import audible_runs, levels
 from pipeline.events import WIRE_RATE
 from services.lab.bench.splice import quietest, with_pause
-from pipeline.audible import audible_runs, levels
 from tests.services.lab.heard import silence, tone
 
 SPEECH = np.concatenate((silence(0.1), tone(1.0), silence(0.1)))

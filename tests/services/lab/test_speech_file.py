@@ -4,9 +4,9 @@ import av
 import numpy as np
 import pytest
 
+from pipeline.audible import audible_runs
 from pipeline.errors import BadAudioError
 from services.lab import speech_file
-from pipeline.audible import audible_runs
 from tests.speech import espeak, silence, write_wav
 
 
@@ -38,6 +38,15 @@ def test_a_noisy_file_is_measured_above_its_own_floor(tmp_path: Path) -> None:
     noise[96_000:120_000] += tone(0.5)
     file = speech_file.load(write_wav(tmp_path / "noisy.wav", noise))
     assert (file.voiced.end - file.voiced.start) / 48_000 == pytest.approx(0.5, abs=0.03)
+
+
+def test_the_soft_end_of_a_file_without_pauses_is_voiced(tmp_path: Path) -> None:
+    fading = np.concatenate((tone(1.0), tone(0.3, level=0.02), silence(0.12)))
+    file = speech_file.load(write_wav(tmp_path / "living.wav", fading))
+    assert (file.voiced.end - file.voiced.start) / 48_000 == pytest.approx(1.3, abs=0.02)
+    unbroken = np.concatenate((tone(1.0), tone(0.3, level=0.02)))
+    file = speech_file.load(write_wav(tmp_path / "unbroken.wav", unbroken))
+    assert (file.voiced.end - file.voiced.start) / 48_000 == pytest.approx(1.3, abs=0.02)
 
 
 def test_an_audible_run_has_40_ms() -> None:

@@ -441,6 +441,8 @@ class ClientObservation:
 
     sound: Sequence[tuple[int, float]] = ()
     pictures: Sequence[tuple[int, float]] = ()
+    concealed: Sequence[tuple[float, float]] = ()
+    """From when to when sound was made up or left out because none had come."""
     hidden: bool = False
     """Nothing is painted now: the page is in the background."""
     lacks: frozenset[str] = frozenset()

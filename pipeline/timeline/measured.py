@@ -35,6 +35,8 @@ class Disturbances:
     """The reply waited for the user."""
     lags: Sequence[tuple[float, float]] = ()
     """The event loop stood still."""
+    concealed: list[tuple[float, float]] = field(default_factory=list)
+    """The client had no sound to play."""
     hidden: list[tuple[float, float]] = field(default_factory=list)
     """The client's page was not shown, so nothing had to be painted."""
 
@@ -69,7 +71,16 @@ def measured(
     moving = next((picture for picture in pictures if picture.moving), None)
     clauses = [VoicedClause(*times) for times in trace.clause_times]
     first = voice.at(sound[0].pts) if sound else None
-    gaps = speech_gaps(sound, voice.ledger.rate, clauses, voice.at, disturbances.held, disturbances.lags)
+    gaps = speech_gaps(
+        sound,
+        voice.ledger.rate,
+        clauses,
+        voice.at,
+        held=disturbances.held,
+        lags=disturbances.lags,
+        concealed=disturbances.concealed,
+    )
+    began = next((at for at in (points.heard, first) if at is not None), sound[0].made_at if sound else None)
     skews = av_skew.skews(sound, voice.ledger.rate, pictures, voice.at, face.at)
     return {
         "time_to_first_audio_ms": _ms(speech_end, points.heard),
@@ -77,13 +88,13 @@ def measured(
         "time_to_first_frame_ms": _ms(speech_end, None if moving is None else face.at(moving.pts)),
         "speech_gaps": [
             {
-                "at_ms": _ms(first if first is not None else sound[0].made_at, gap.at),
+                "at_ms": _ms(began, gap.at),
                 "duration_ms": round(gap.duration * 1000, 1),
                 "cause": gap.cause.value,
             }
             for gap in gaps
         ],
-        "render_freezes": _freezes(sound, face, disturbances, hang_up),
+        "render_freezes": _freezes(began, sound, face, disturbances, hang_up),
         "av_skew_ms": av_skew.summary(skews),
         "barge_in_stop_ms": _barge_in_stop(trace, sound, voice),
     }
@@ -114,7 +125,11 @@ def reasons(fields: Mapping[str, Any], lacks: Set[str], told: Set[str]) -> dict[
 
 
 def _freezes(
-    sound: Sequence[Emitted], face: Track, disturbances: Disturbances, hang_up: float | None
+    began: float | None,
+    sound: Sequence[Emitted],
+    face: Track,
+    disturbances: Disturbances,
+    hang_up: float | None,
 ) -> list[dict[str, Any]] | None:
     if face.presented.newest is None:
         return None
@@ -132,7 +147,7 @@ def _freezes(
     ]
     return [
         {
-            "at_ms": _ms(sound[0].made_at, still.at),
+            "at_ms": _ms(began, still.at),
             "duration_ms": round(still.duration * 1000, 1),
             "cause": _cause_of(still, face, disturbances).value,
             "w3c": still.w3c,

@@ -27,6 +27,9 @@ _MOST_WAITING = 8
 
 _SPEECH_ENDS = 8
 
+_KEPT = 50
+"""Disturbances of each kind that are remembered."""
+
 _TOLERANCE = 0.02
 """Seconds, beside the clocks': a packet of sound is stamped as a whole."""
 
@@ -84,7 +87,7 @@ class SessionTimeline:
             self._held_since = now
         elif not held and self._held_since is not None:
             self._disturbances.held.append((self._held_since, now))
-            del self._disturbances.held[:-50]
+            del self._disturbances.held[:-_KEPT]
             self._held_since = None
 
     # ── what the client says ───────────────────────────────────────────────────────────────────
@@ -105,6 +108,11 @@ class SessionTimeline:
                 pts, at = track.ledger.pts(rtp_timestamp), self._tie.ours(client_time)
                 if pts is not None and at is not None:
                     track.presented.add(pts, at)
+        for start, end in observation.concealed:
+            began, ended = self._tie.ours(start), self._tie.ours(end)
+            if began is not None and ended is not None:
+                self._disturbances.concealed.append((began, ended))
+                del self._disturbances.concealed[:-_KEPT]
         self._lacks = observation.lacks
         self._hidden(observation.hidden)
         self._settle()
@@ -115,7 +123,7 @@ class SessionTimeline:
             self._hidden_since = now
         elif not hidden and self._hidden_since is not None:
             self._disturbances.hidden.append((self._hidden_since, now))
-            del self._disturbances.hidden[:-50]
+            del self._disturbances.hidden[:-_KEPT]
             self._hidden_since = None
 
     # ── turns ──────────────────────────────────────────────────────────────────────────────────
@@ -179,7 +187,7 @@ class SessionTimeline:
 
 
 def _who_told(trace: TurnTrace, points: EndPoints) -> str | None:
-    """When the user's speech ended: the client's word, or an estimate of the server's."""
+    """When the user's speech ended: the client's word, or the server's estimate. Nobody's for a text."""
     if points.speech_end is not None:
         return "client"
-    return None if trace.speech_end is None else "server"
+    return "server" if trace.input is TurnInput.VOICE and trace.speech_end is not None else None

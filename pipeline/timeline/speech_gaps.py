@@ -10,6 +10,9 @@ from pipeline.timeline.ledger import Emitted
 SHORTEST = 0.04
 """Seconds."""
 
+_NEAR = 0.3
+"""Seconds; a browser tells four times a second how much it concealed, not when."""
+
 
 @dataclass(frozen=True, slots=True)
 class VoicedClause:
@@ -35,12 +38,14 @@ def speech_gaps(
     heard_at: Callable[[int], float | None],
     held: Sequence[tuple[float, float]] = (),
     lags: Sequence[tuple[float, float]] = (),
+    concealed: Sequence[tuple[float, float]] = (),
 ) -> list[SpeechGap]:
     """The gaps in one reply.
 
     `frames`: what of it went out, in order. `heard_at`: when the client played a pts; None, where it did
     not say, takes what went out instead. `held`: from when to when the reply was held for the user, which
-    is no gap. `lags`: from when to when the event loop stood still.
+    is no gap. `lags`: from when to when the event loop stood still. `concealed`: from when to when the client
+    had nothing to play, by its own account; what never came leaves no other trace in what it did play.
     """
     found = []
     for before, after in pairwise(frames):
@@ -53,7 +58,26 @@ def speech_gaps(
         if resumed - began < SHORTEST or overlap(held, before.made_at, after.made_at) > 0:
             continue
         found.append(SpeechGap(began, resumed - began, _cause(before, after, silent, clauses, lags)))
-    return found
+    return sorted([*found, *_lost(frames, heard_at, concealed, held, found)], key=lambda gap: gap.at)
+
+
+def _lost(
+    frames: Sequence[Emitted],
+    heard_at: Callable[[int], float | None],
+    concealed: Sequence[tuple[float, float]],
+    held: Sequence[tuple[float, float]],
+    found: Sequence[SpeechGap],
+) -> list[SpeechGap]:
+    """What was concealed in the reply and is not one of the gaps that were found."""
+    first, last = (heard_at(frame.pts) for frame in (frames[0], frames[-1])) if frames else (None, None)
+    if first is None or last is None:
+        return []
+    known = [*held, *((gap.at - _NEAR, gap.at + gap.duration + _NEAR) for gap in found)]
+    return [
+        SpeechGap(start, end - start, Cause.NETWORK)
+        for start, end in concealed
+        if first < start and end <= last and end - start >= SHORTEST and not overlap(known, start, end)
+    ]
 
 
 def _cause(

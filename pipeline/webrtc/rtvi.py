@@ -18,8 +18,8 @@ from pipeline.events import ClientObservation, ClockStamps
 VERSION = "2.1.0"
 LABEL = "rtvi-ai"
 
-MAX_MOMENTS = 300
-"""In one report of what was played or shown, of each."""
+MAX_MOMENTS = 128
+"""In one report of what was played or shown, of each: two seconds, and no message beyond 16 KB."""
 
 _TOLD = ("sound", "pictures")
 """What a client reports moments of."""
@@ -202,8 +202,14 @@ def _client_message(identifier: str, name: str, data: Any) -> Incoming:
             raise BadMessageError(f"visavis.clock with {_short(data)}; expected a d.asked in seconds")
         case "visavis.observed", dict():
             sound, pictures = (_moments(data.get(name, []), name) for name in _TOLD)
+            concealed = _stretches(data.get("concealed", []))
             lacks = frozenset(_TOLD).intersection(_names(data.get("lacks", [])))
-            return Observed(ClientObservation(sound, pictures, data.get("hidden") is True, lacks))
+            hidden = data.get("hidden") is True
+            return Observed(ClientObservation(sound, pictures, concealed, hidden, lacks))
+        case "visavis.observed", _:
+            raise BadMessageError(
+                f"visavis.observed with {_short(data)}; expected an object with d.sound and d.pictures"
+            )
         case "visavis.speech_end", {"at": at} if _is_time(at):
             return SpeechEnded(float(at))
         case "visavis.speech_end", _:
@@ -245,6 +251,22 @@ def _moments(data: Any, name: str) -> tuple[tuple[int, float], ...]:
                     f"visavis.observed: d.{name} holds {_short(moment)}; expected [RTP time stamp, seconds]"
                 )
     return tuple(moments)
+
+
+def _stretches(data: Any) -> tuple[tuple[float, float], ...]:
+    """[[seconds, seconds], …]: from when to when."""
+    if not isinstance(data, list) or len(data) > MAX_MOMENTS:
+        raise BadMessageError(f"visavis.observed: d.concealed is no list of at most {MAX_MOMENTS} stretches")
+    stretches = []
+    for stretch in data:
+        match stretch:
+            case [start, end] if _is_time(start) and _is_time(end) and start <= end:
+                stretches.append((float(start), float(end)))
+            case _:
+                raise BadMessageError(
+                    f"visavis.observed: d.concealed holds {_short(stretch)}; expected [start, end] in seconds"
+                )
+    return tuple(stretches)
 
 
 def _names(data: Any) -> list[str]:

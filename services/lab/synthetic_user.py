@@ -20,9 +20,9 @@ from aiortc import (
 from pipeline.clock import Clock
 from pipeline.errors import VisavisError
 from pipeline.webrtc import rtvi
-from pipeline.webrtc.rtvi import MAX_MOMENTS
 from services.lab.arrivals import PLAYOUT, PictureTap, SoundTap, tap
 from services.lab.microphone import Microphone, Utterance
+from services.lab.playout_buffer import PlayoutBuffer
 from services.lab.speech_file import SpeechFile
 
 _log = logging.getLogger(__name__)
@@ -76,6 +76,7 @@ class SyntheticUser:
         """The call ended, from whichever side."""
         self._clock = clock
         self._connection = connection
+        self._player = PlayoutBuffer()
         self._stamps: list[float] | None = None
         """Of the last question for the time and its answer."""
         self._news = asyncio.Event()
@@ -132,9 +133,13 @@ class SyntheticUser:
             playing = self.sound.playing(self._clock.now() - PLAYOUT)
             if playing is not None:
                 self._tell("visavis.playout", rtp_timestamp=playing)
-            sound = [(heard.rtp_timestamp, heard.at + PLAYOUT) for heard in self.sound.fresh()]
-            pictures = [(stamp, at + PLAYOUT) for at, stamp in self.pictures.fresh()]
-            self._tell("visavis.observed", sound=sound[-MAX_MOMENTS:], pictures=pictures[-MAX_MOMENTS:])
+            played = self._player.play(self.sound.fresh())
+            self._tell(
+                "visavis.observed",
+                sound=played.moments,
+                concealed=played.concealed,
+                pictures=[(stamp, at + PLAYOUT) for at, stamp in self.pictures.fresh()],
+            )
 
     async def ask_the_time(self) -> None:
         """Tie the server's clock to this one, until cancelled."""

@@ -163,7 +163,7 @@ class ObservedCall:
             return
         moment = ((stamp, presented),)
         sound, pictures = (moment, ()) if kind == "audio" else ((), moment)
-        self.timeline.observed(ClientObservation(sound, pictures, self.hidden))
+        self.timeline.observed(ClientObservation(sound, pictures, hidden=self.hidden))
 
 
 @asynccontextmanager

@@ -8,10 +8,14 @@
  * a sender that stamps its reports late they are off by tens of milliseconds.
  */
 
-import { seconds } from "./clock.js";
+import { now, seconds } from "./clock.js";
 
 const LOOK_INTERVAL_MS = 40;
 const REPORT_INTERVAL_MS = 240;
+/** Of each kind in one report; the server takes no more. Timers of a page in the background hardly run. */
+const MOST_MOMENTS = 128;
+/** Of Opus, whatever the microphone's was. */
+const SAMPLE_RATE = 48_000;
 
 export class Observer {
   #receiver;
@@ -23,6 +27,8 @@ export class Observer {
   #stamped = true;
   #timers = [];
   #heard = null;
+  /** Samples concealed so far. */
+  #counted = null;
   #sound = [];
   #pictures = [];
 
@@ -73,14 +79,27 @@ export class Observer {
     this.#sound.push([source.rtpTimestamp, source.timestamp / 1000]);
   }
 
-  #report() {
+  async #report() {
+    const concealed = await this.#concealed();
     const late = this.#deviceDelayMs() / 1000;
     this.#send({
-      sound: this.#sound.splice(0).map(([rtpTimestamp, at]) => [rtpTimestamp, at + late]),
-      pictures: this.#pictures.splice(0),
+      sound: this.#sound.splice(0).slice(-MOST_MOMENTS).map(([rtpTimestamp, at]) => [rtpTimestamp, at + late]),
+      concealed: concealed.map((moment) => moment.map((at) => at + late)),
+      pictures: this.#pictures.splice(0).slice(-MOST_MOMENTS),
       hidden: this.#video?.ownerDocument.hidden ?? true,
       lacks: this.#lacks(),
     });
+  }
+
+  /** What had to be made up since the last look. Nobody says when within that time: taken to be at its end. */
+  async #concealed() {
+    const stats = [...((await this.#receiver.getStats?.()) ?? new Map()).values()];
+    const { concealedSamples: samples } = stats.find(({ type }) => type === "inbound-rtp") ?? {};
+    if (samples === undefined) return [];
+    const before = this.#counted ?? samples;
+    this.#counted = samples;
+    const at = now();
+    return samples > before ? [[at - (samples - before) / SAMPLE_RATE, at]] : [];
   }
 
   /** What this browser cannot say, so that the server leaves it open and says why. */

@@ -32,6 +32,7 @@ class FakeVideo {
 /** What the receiver says it plays now; null: nothing came yet. */
 let source;
 let deviceMs;
+let concealedSamples;
 let reports;
 let observer;
 
@@ -39,95 +40,102 @@ beforeEach((t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   source = null;
   deviceMs = 0;
+  concealedSamples = 480;
   reports = [];
   observer = new Observer({
-    receiver: { getSynchronizationSources: () => (source === null ? [] : [source]) },
+    receiver: {
+      getSynchronizationSources: () => (source === null ? [] : [source]),
+      getStats: async () => new Map([["A", { type: "inbound-rtp", concealedSamples }]]),
+    },
     deviceDelayMs: () => deviceMs,
     send: (report) => reports.push(report),
   });
 });
 
 /** Looks by look, as the browser's timers do. */
-function pass(t, ms) {
-  for (let at = 0; at < ms; at += LOOK_MS) t.mock.timers.tick(LOOK_MS);
+async function pass(t, ms) {
+  for (let at = 0; at < ms; at += LOOK_MS) {
+    t.mock.timers.tick(LOOK_MS);
+    await new Promise(setImmediate); // what the receiver counted
+  }
 }
 
-test("what is played is told four times a second, each sample once", (t) => {
+test("what is played is told four times a second, each sample once", async (t) => {
   observer.start();
   source = { rtpTimestamp: 960, timestamp: 5000 };
-  pass(t, 80);
+  await pass(t, 80);
   source = { rtpTimestamp: 2880, timestamp: 5040 };
-  pass(t, REPORT_MS - 80);
+  await pass(t, REPORT_MS - 80);
   assert.deepEqual(reports.map(({ sound }) => sound), [[[960, 5], [2880, 5.04]]]);
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   assert.deepEqual(reports[1].sound, []);
 });
 
-test("what the sound device still keeps comes on top", (t) => {
+test("what the sound device still keeps comes on top", async (t) => {
   observer.start();
   source = { rtpTimestamp: 960, timestamp: 5000 };
   deviceMs = 30;
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   const [[stamp, at]] = reports[0].sound;
   assert.equal(stamp, 960);
   assert.ok(Math.abs(at - 5.03) < 1e-9);
 });
 
-test("every picture is told with the time it is to be seen", (t) => {
+test("every picture is told with the time it is to be seen", async (t) => {
   const video = new FakeVideo();
   observer.watch(video);
   observer.start();
   video.show(3600, 100);
   video.show(7200, 140);
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   assert.deepEqual(reports[0].pictures, [[3600, seconds(100)], [7200, seconds(140)]]);
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   assert.deepEqual(reports[1].pictures, []);
 });
 
-test("a page that is not shown says so, and so does one without a video", (t) => {
+test("a page that is not shown says so, and so does one without a video", async (t) => {
   observer.start();
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   const video = new FakeVideo();
   observer.watch(video);
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   video.ownerDocument.hidden = true;
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   assert.deepEqual(reports.map(({ hidden }) => hidden), [true, false, true]);
 });
 
-test("a browser that tells everything lacks nothing, before the first packet as well", (t) => {
+test("a browser that tells everything lacks nothing, before the first packet as well", async (t) => {
   observer.watch(new FakeVideo());
   observer.start();
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   source = { rtpTimestamp: 960, timestamp: 5000 };
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   assert.deepEqual(reports.map(({ lacks }) => lacks), [[], []]);
 });
 
-test("sound without an RTP time stamp is lacking, and nothing is made up", (t) => {
+test("sound without an RTP time stamp is lacking, and nothing is made up", async (t) => {
   observer.start();
   source = { timestamp: 5000 };
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   assert.deepEqual(reports[0], { sound: [], pictures: [], hidden: true, lacks: ["sound"] });
 });
 
-test("pictures are lacking where the browser does not tell of them, or not which", (t) => {
+test("pictures are lacking where the browser does not tell of them, or not which", async (t) => {
   observer.watch({ ownerDocument: { hidden: false } });
   observer.start();
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   assert.deepEqual(reports[0].lacks, ["pictures"]);
   const video = new FakeVideo();
   observer.watch(video);
   video.show(undefined, 100);
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   assert.deepEqual([reports[1].lacks, reports[1].pictures], [["pictures"], []]);
   video.show(3600, 140);
-  pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
   assert.deepEqual(reports[2].lacks, []);
 });
 
-test("another video takes the place of the first one, and nothing is told after the end", (t) => {
+test("another video takes the place of the first one, and nothing is told after the end", async (t) => {
   const [first, second] = [new FakeVideo(), new FakeVideo()];
   observer.watch(first);
   observer.watch(second);
@@ -135,6 +143,26 @@ test("another video takes the place of the first one, and nothing is told after 
   observer.start();
   observer.stop();
   assert.equal(second.waiting.size, 0);
-  pass(t, REPORT_MS * 4);
+  await pass(t, REPORT_MS * 4);
   assert.deepEqual(reports, []);
+});
+
+test("what was concealed since the last report is told by how long it was", async (t) => {
+  observer.start();
+  await pass(t, REPORT_MS);
+  concealedSamples += 4800;
+  await pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
+  const lengths = reports.map(({ concealed }) => concealed.map(([start, end]) => Math.round((end - start) * 1000)));
+  assert.deepEqual(lengths, [[], [100], []]);
+});
+
+test("a report is no longer than the server takes, and holds the newest", async (t) => {
+  const video = new FakeVideo();
+  observer.start();
+  observer.watch(video);
+  for (let at = 0; at < 200; at += 1) video.show(at, at);
+  await pass(t, REPORT_MS);
+  assert.equal(reports[0].pictures.length, 128);
+  assert.equal(reports[0].pictures.at(-1)[0], 199);
 });

@@ -67,7 +67,7 @@ class Call:
                 self.report()
 
     def report(self, *, hidden: bool = False) -> None:
-        self.timeline.observed(ClientObservation(tuple(self.sound), tuple(self.pictures), hidden))
+        self.timeline.observed(ClientObservation(tuple(self.sound), tuple(self.pictures), hidden=hidden))
         self.sound.clear()
         self.pictures.clear()
 

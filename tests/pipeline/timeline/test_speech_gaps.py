@@ -91,3 +91,18 @@ def test_time_stamps_that_were_skipped_while_the_loop_stood_still_are_the_loops(
 def test_a_client_that_reports_nothing_is_judged_by_what_went_out() -> None:
     (gap,) = speech_gaps(reply((50, 0.3)), RATE, [VoicedClause(0.0, 9.0, 9.5)], lambda pts: None)
     assert gap.duration == pytest.approx(0.3)
+
+
+def test_what_never_came_is_known_by_the_clients_word() -> None:
+    frames = reply()
+    (gap,) = speech_gaps(frames, RATE, [], played(), concealed=[(10.8, 10.88)])
+    assert (gap.at, gap.duration, gap.cause) == (10.8, pytest.approx(0.08), Cause.NETWORK)
+    assert speech_gaps(frames, RATE, [], played(), concealed=[(10.8, 10.83)]) == [], "shorter than 40 ms"
+    assert speech_gaps(frames, RATE, [], played(), concealed=[(12.5, 12.7)]) == [], "after the reply"
+
+
+def test_a_gap_that_was_also_concealed_is_one() -> None:
+    frames = reply((50, 0.3))
+    clauses = [VoicedClause(0.0, 9.0, 9.5)]
+    (gap,) = speech_gaps(frames, RATE, clauses, played(), concealed=[(11.2, 11.4)])
+    assert gap.cause is Cause.TTS

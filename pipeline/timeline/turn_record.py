@@ -164,3 +164,6 @@ class SpokenTurn(TurnRecord):
     """What was spoken."""
     premature: bool
     """The server took a pause inside the question for its end and answered that."""
+    ledger_first_audio_ms: float | None
+    """Time to first audio by the server's ledger, from which sample this caller said it played when;
+    `time_to_first_audio_ms` is by the waveform that came. Two ways to one figure."""

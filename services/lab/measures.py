@@ -7,7 +7,7 @@ from typing import Any
 
 from pipeline.events import WIRE_RATE
 from pipeline.timeline.record import empty_record
-from services.lab.arrivals import PLAYOUT
+from services.lab.arrivals import PLAYOUT, Heard
 from services.lab.heard_sound import HeardSound
 from services.lab.microphone import Utterance
 from services.lab.synthetic_user import SyntheticUser, Told
@@ -22,21 +22,22 @@ def joined(
     record: Mapping[str, Any],
     name: str,
     utterance: Utterance,
-    user: SyntheticUser,
+    heard: Sequence[Heard],
     *,
     own: bool,
 ) -> dict[str, Any]:
-    """The record of a turn with what this caller heard of it.
+    """The record of a turn with what this caller heard of it; `heard`: since before the utterance's end.
 
     `own` says that the turn answers the whole utterance; otherwise the server took a pause in it for
     its end (`premature`), and how soon it answered means nothing.
     """
-    first = _first_sound(utterance, user) if own else None
+    first = _first_sound(utterance, heard) if own else None
     said_own_words = bool(record["reply_text"]) and record["failed"] is None
     return {
         **record,
         "file": name,
         "premature": not own,
+        "ledger_first_audio_ms": None,
         "time_to_first_audio_ms": first if said_own_words else None,
         "time_to_first_sound_ms": first,
     }
@@ -53,7 +54,11 @@ def with_server_timeline(
     records_told = (each.data["record"] for each in told if each.type == "visavis.measured")
     measured = {record["turn_id"]: record for record in records_told}
     return [
-        {**record, **{key: value for key, value in found.items() if key not in _OWN}}
+        {
+            **record,
+            **{key: value for key, value in found.items() if key not in _OWN},
+            "ledger_first_audio_ms": None if record["premature"] else found["time_to_first_audio_ms"],
+        }
         if (found := measured.get(record["turn_id"])) is not None
         else record
         for record in records
@@ -81,14 +86,18 @@ def unanswered(name: str, utterance: Utterance, now: float) -> dict[str, Any]:
     """The record of a question that no turn of the server answered; `total_ms` is null when the call
     ended before the question did."""
     waited = None if utterance.end is None else round((now - utterance.end) * 1000, 1)
-    return {**empty_record(), "file": name, "premature": False, "failed": "no_reply", "total_ms": waited}
+    return {**unheard(name), "failed": "no_reply", "total_ms": waited}
 
 
-def _first_sound(utterance: Utterance, user: SyntheticUser) -> float | None:
+def unheard(name: str) -> dict[str, Any]:
+    """The record of a turn that the caller heard nothing of."""
+    return {**empty_record(), "file": name, "premature": False, "ledger_first_audio_ms": None}
+
+
+def _first_sound(utterance: Utterance, heard: Sequence[Heard]) -> float | None:
     """Milliseconds from the user's speech end to the first audible sample; None when the agent was
     audible at that moment already, so that no sample is the first."""
     assert utterance.end is not None
-    heard = user.sound.heard
     if not heard:
         return None
     before = 0.06

@@ -120,9 +120,9 @@ def _records(
     """One for each turn that the server made of a question, and one more when none of them answers it."""
     name = file.path.name
     turns = [told.data["record"] for told in user.told[since:] if told.type == "visavis.turn"]
-    records = [measures.joined(turn, name, utterance, user, own=False) for turn in turns]
+    records = [measures.joined(turn, name, utterance, user.sound.heard, own=False) for turn in turns]
     if answered:
-        records[-1] = measures.joined(turns[-1], name, utterance, user, own=True)
+        records[-1] = measures.joined(turns[-1], name, utterance, user.sound.heard, own=True)
     else:
         records.append(measures.unanswered(name, utterance, now))
     return records

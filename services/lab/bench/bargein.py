@@ -88,7 +88,7 @@ async def _call(
 async def _disturb(
     user: SyntheticUser, story: str, trial: Trial, clock: Clock, kept: list[tuple[Row, Pcm]]
 ) -> Row:
-    user.sound.heard.clear()
+    user.sound.heard = []
     since = len(user.told)
     row: Row = {"trial": trial.kind, "said": trial.spoken.text, "delay_s": trial.delay, "story": story}
     user.type(story)

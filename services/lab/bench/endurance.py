@@ -27,7 +27,7 @@ def benchmark(minutes: float) -> Benchmark:
                     break
                 done = await exchange.ask(user, each, clock)
                 now = clock.now()
-                row = {**quality.row_of(done, user, now), **quality.used(server, now)}
+                row = {**quality.row_of(done, user.microphone.late, now), **quality.used(server, now)}
                 sitting.rows.append(row)
                 sitting.say(f"[{(end - now) / 60:.1f} min left] {quality.told(row)}")
 

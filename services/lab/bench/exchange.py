@@ -1,6 +1,7 @@
 """One utterance and what became of it, as its caller saw it."""
 
 import asyncio
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -8,6 +9,7 @@ from typing import Any
 
 from pipeline.clock import Clock
 from services.lab import measures
+from services.lab.arrivals import Heard
 from services.lab.bench.speech import Spoken
 from services.lab.microphone import Utterance
 from services.lab.synthetic_user import CallError, SyntheticUser, Told
@@ -33,6 +35,8 @@ class Exchange:
     began: float | None = None
     """When, by the server, the speech of the turn that answered began, on the caller's clock: true where
     both run on one machine."""
+    heard: Sequence[Heard] = ()
+    """From before the utterance on."""
 
 
 async def ask(user: SyntheticUser, spoken: Spoken, clock: Clock) -> Exchange:
@@ -40,18 +44,24 @@ async def ask(user: SyntheticUser, spoken: Spoken, clock: Clock) -> Exchange:
 
     What was heard before is forgotten: a call of half an hour would not fit into memory.
     """
-    user.sound.heard.clear()
+    heard = user.sound.heard = []
     since = len(user.told)
     utterance = user.say(spoken.file)
     await user.finish(utterance)
     answered = await until_answered(user, utterance, since)
     await until_settled(user, clock)
-    records = [told.data["record"] for told in user.told[since:] if told.type == "visavis.turn"]
+    records: Sequence[Mapping[str, Any]] = [
+        told.data["record"] for told in user.told[since:] if told.type == "visavis.turn"
+    ]
+    # Whoever loses the call now has had the answer; the next question finds out.
+    with contextlib.suppress(CallError):
+        await measures.until_measured(user, records)
+    records = measures.with_server_timeline(records, user.told[since:])
     began = None
     if records and records[-1]["started_at"] is not None:
         wall = datetime.now(UTC).timestamp() - clock.now()
         began = datetime.fromisoformat(records[-1]["started_at"]).timestamp() - wall
-    return Exchange(spoken, utterance, records, answered, began)
+    return Exchange(spoken, utterance, records, answered, began, heard)
 
 
 async def until_answered(user: SyntheticUser, utterance: Utterance, since: int) -> bool:
@@ -98,12 +108,12 @@ def is_idle(user: SyntheticUser) -> bool:
     return True
 
 
-def joined(exchange: Exchange, user: SyntheticUser, *, own: bool, now: float) -> dict[str, Any]:
+def joined(exchange: Exchange, *, own: bool, now: float) -> dict[str, Any]:
     """The record of the turn that answered, with the caller's own times; `own`: nothing was cut off."""
     name = exchange.spoken.file.path.name
     if not exchange.answered:
         return measures.unanswered(name, exchange.utterance, now)
-    return measures.joined(exchange.records[-1], name, exchange.utterance, user, own=own)
+    return measures.joined(exchange.records[-1], name, exchange.utterance, exchange.heard, own=own)
 
 
 def _idle(told: Told) -> bool:

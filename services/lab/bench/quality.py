@@ -16,7 +16,7 @@ from services.lab.bench.exchange import Exchange
 from services.lab.bench.intervals import slope, spread
 from services.lab.bench.sitting import Benchmark, Row, Server, Sitting, Summary
 from services.lab.bench.speech import Spoken
-from services.lab.synthetic_user import SyntheticUser, calling
+from services.lab.synthetic_user import calling
 
 LONGEST_GAP = 1.2
 """Seconds between an answer and the next question, at most: nobody speaks by the clock."""
@@ -59,15 +59,19 @@ async def converse(
             pause = float(rng.uniform(0, LONGEST_GAP))
             await sitting.clock.sleep_until(sitting.clock.now() + pause)
             done = await exchange.ask(user, each, sitting.clock)
-            row = {**marks, **row_of(done, user, sitting.clock.now()), **used(server, sitting.clock.now())}
+            now = sitting.clock.now()
+            row = {**marks, **row_of(done, user.microphone.late, now), **used(server, now)}
             sitting.rows.append(row)
             sitting.say(f"[{number}/{len(spoken)}] {told(row)}")
 
 
-def row_of(done: Exchange, user: SyntheticUser, now: float) -> Row:
-    """What is kept of an exchange: what was said, how it was judged, and the turn's record."""
-    reasons = cut.reasons(done, user.sound.heard)
-    record = exchange.joined(done, user, own=not reasons, now=now)
+def row_of(done: Exchange, microphone_late: float, now: float) -> Row:
+    """What is kept of an exchange: what was said, how it was judged, and the turn's record.
+
+    `microphone_late`: seconds by which the caller's sound went out late, at worst, in the call so far.
+    """
+    reasons = cut.reasons(done, done.heard)
+    record = exchange.joined(done, own=not reasons, now=now)
     pause = done.spoken.pause
     return {
         "said": done.spoken.text,
@@ -78,7 +82,7 @@ def row_of(done: Exchange, user: SyntheticUser, now: float) -> Row:
         "pause_after": None if pause is None else " ".join(pause.before),
         "cut": reasons,
         "turns": len(done.records),
-        "microphone_late_ms": round(user.microphone.late * 1000, 1),
+        "microphone_late_ms": round(microphone_late * 1000, 1),
         "record": record,
     }
 

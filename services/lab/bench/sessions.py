@@ -5,7 +5,9 @@ exponential distribution, so that it is in a turn for about 30 % of the time; th
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -63,28 +65,64 @@ def _dealt(spoken: Sequence[Spoken], counts: Sequence[int]) -> list[list[Spoken]
 
 
 async def _at_random(sitting: Sitting, server: Server, label: str, parts: Sequence[Sequence[Spoken]]) -> None:
-    async with asyncio.TaskGroup() as callers:
-        for number, spoken in enumerate(parts):
-            callers.create_task(_caller(sitting, server, label, number, spoken, sitting.rng()))
+    keeper = _Keeper(sitting, server, label)
+    try:
+        async with asyncio.TaskGroup() as callers:
+            for number, spoken in enumerate(parts):
+                callers.create_task(_caller(keeper, number, spoken, sitting.rng()))
+    finally:
+        keeper.look()
 
 
-async def _caller(
-    sitting: Sitting,
-    server: Server,
-    label: str,
-    number: int,
-    spoken: Sequence[Spoken],
-    rng: np.random.Generator,
-) -> None:
-    clock, taken = sitting.clock, [_FIRST_TURN]
-    async with calling(server.url, clock) as user:
+@dataclass(frozen=True, slots=True)
+class _Taken:
+    """A turn as it was, not looked at yet."""
+
+    caller: int
+    done: Exchange
+    pictures: Sequence[tuple[float, int]]
+    microphone_late: float
+    at: float
+    used: dict[str, Any]
+
+
+class _Keeper:
+    """Keeps turns while callers talk and looks at them afterwards: that takes tens of milliseconds each of
+    the loop which all microphones and ears run on."""
+
+    def __init__(self, sitting: Sitting, server: Server, arm: str) -> None:
+        self.sitting = sitting
+        self.server = server
+        self._arm = arm
+        self._taken: list[_Taken] = []
+
+    def keep(self, caller: int, done: Exchange, user: SyntheticUser) -> None:
+        now = self.sitting.clock.now()
+        used = quality.used(self.server, now)
+        taken = _Taken(caller, done, user.pictures.seen, user.microphone.late, now, used)
+        self._taken.append(taken)
+        self.sitting.say(f"{self._arm}, caller {caller}: {done.spoken.text}")
+
+    def look(self) -> None:
+        """The rows of all that was kept."""
+        for taken in self._taken:
+            row: Row = {"arm": self._arm, "caller": taken.caller}
+            row |= quality.row_of(taken.done, taken.microphone_late, taken.at)
+            row |= {**taken.used, **holes(taken.done, taken.pictures, taken.at)}
+            self.sitting.rows.append(row)
+            self.sitting.say(f"{self._arm}, caller {taken.caller}: {quality.told(row)}")
+
+
+async def _caller(keeper: _Keeper, number: int, spoken: Sequence[Spoken], rng: np.random.Generator) -> None:
+    clock, taken = keeper.sitting.clock, [_FIRST_TURN]
+    async with calling(keeper.server.url, clock) as user:
         await exchange.until_settled(user, clock)
         for each in spoken:
             await clock.sleep_until(clock.now() + silence(taken, rng))
             began = clock.now()
             done = await exchange.ask(user, each, clock)
             taken.append(clock.now() - began)
-            _keep(sitting, server, label, number, done, user)
+            keeper.keep(number, done, user)
 
 
 def silence(taken: Sequence[float], rng: np.random.Generator) -> float:
@@ -95,43 +133,36 @@ def silence(taken: Sequence[float], rng: np.random.Generator) -> float:
 
 async def _together(sitting: Sitting, server: Server, label: str, parts: Sequence[Sequence[Spoken]]) -> None:
     """All callers speak at the same moment, once in each round."""
-    meeting = asyncio.Barrier(len(parts))
+    meeting, keeper = asyncio.Barrier(len(parts)), _Keeper(sitting, server, label)
 
     async def caller(number: int, spoken: Sequence[Spoken]) -> None:
         async with calling(server.url, sitting.clock) as user:
             await exchange.until_settled(user, sitting.clock)
             for each in spoken:
                 await meeting.wait()
-                done = await exchange.ask(user, each, sitting.clock)
-                _keep(sitting, server, label, number, done, user)
+                keeper.keep(number, await exchange.ask(user, each, sitting.clock), user)
 
-    async with asyncio.TaskGroup() as callers:
-        for number, spoken in enumerate(parts):
-            callers.create_task(caller(number, spoken))
-
-
-def _keep(
-    sitting: Sitting, server: Server, label: str, number: int, done: Exchange, user: SyntheticUser
-) -> None:
-    now = sitting.clock.now()
-    row: Row = {"arm": label, "caller": number, **quality.row_of(done, user, now)}
-    row |= {**quality.used(server, now), **holes(done, user, now)}
-    sitting.rows.append(row)
-    sitting.say(f"{label}, caller {number}: {quality.told(row)}")
+    try:
+        async with asyncio.TaskGroup() as callers:
+            for number, spoken in enumerate(parts):
+                callers.create_task(caller(number, spoken))
+    finally:
+        keeper.look()
 
 
-def holes(done: Exchange, user: SyntheticUser, now: float) -> dict[str, Any]:
-    """Lengths in ms of the reply's speech gaps and of freezes since the question began."""
+def holes(done: Exchange, pictures: Sequence[tuple[float, int]], now: float) -> dict[str, Any]:
+    """Lengths in ms of the reply's speech gaps and of freezes since the question began; `pictures` of the
+    call: when they came, and their RTP time stamps."""
     assert done.utterance.onset is not None
     assert done.utterance.end is not None
-    sound = HeardSound(user.sound.heard, done.utterance.end, now)
+    sound = HeardSound(done.heard, done.utterance.end, now)
     runs = sound.runs()
     gaps = (
-        continuity.underruns(user.sound.heard, sound.arrival(runs[0].start), sound.arrival(runs[-1].end - 1))
+        continuity.underruns(done.heard, sound.arrival(runs[0].start), sound.arrival(runs[-1].end - 1))
         if runs
         else []
     )
-    seen = [at for at, _ in user.pictures.seen if at > done.utterance.onset - _PICTURES_BEFORE]
+    seen = [at for at, _ in pictures if at > done.utterance.onset - _PICTURES_BEFORE]
     frozen = [hole for hole in continuity.freezes(seen, now) if hole.at >= done.utterance.onset]
     told = done.records[-1]["speech_gaps"] if done.answered else None
     return {
@@ -149,7 +180,7 @@ def summarise(sitting: Sitting) -> Summary:
     ratios = {
         arm: ratio(waits[arm], waits[arms[0]]).rounded(3) for arm in arms[1:] if waits[arm] and waits[arms[0]]
     }
-    stutters = {
+    stutters: dict[str, dict[str, Any]] = {
         arm: {
             "turns": len(each),
             "speech_gaps": sum(len(row["speech_gaps_ms"]) for row in each),
@@ -180,7 +211,10 @@ def summarise(sitting: Sitting) -> Summary:
         tables.plain(
             "continuity: gaps as heard through a 40 ms buffer; told by the server",
             columns,
-            [(arm, *found.values()) for arm, found in stutters.items()],
+            [
+                (arm, *(found | {"speech_gaps_told": _by_cause(found["speech_gaps_told"])}).values())
+                for arm, found in stutters.items()
+            ],
         ),
     ]
     remarks = [
@@ -191,9 +225,11 @@ def summarise(sitting: Sitting) -> Summary:
     return Summary(results, values, shown, remarks)
 
 
-def _told_gaps(rows: Sequence[Row]) -> int | None:
-    """Speech gaps of 40 ms or more in the server's own records; None when it does not record them."""
+def _told_gaps(rows: Sequence[Row]) -> dict[str, int] | None:
+    """Cause → speech gaps in the server's own records; None when it does not record them."""
     told = [row["speech_gaps_told"] for row in rows if row["speech_gaps_told"] is not None]
-    if not told:
-        return None
-    return len([gap for gaps in told for gap in gaps if gap["duration_ms"] >= continuity.GAP_MS])
+    return dict(Counter(gap["cause"] for gaps in told for gap in gaps)) if told else None
+
+
+def _by_cause(gaps: Mapping[str, int] | None) -> str:
+    return "–" if gaps is None else ", ".join(f"{cause} {count}" for cause, count in gaps.items()) or "none"

@@ -128,4 +128,10 @@ class ChromiumUser:
 def _joined(record: Record, asked: Asked, *, whole: bool) -> dict[str, Any]:
     """Marked as any client's; what does not answer the whole question has no time to it."""
     timed = {} if whole else {"time_to_first_audio_ms": None, "time_to_first_sound_ms": None}
-    return {**record, **timed, "file": asked.spoken.file.path.name, "premature": not whole}
+    said = {"file": asked.spoken.file.path.name, "premature": not whole}
+    return {
+        **record,
+        **timed,
+        **said,
+        "ledger_first_audio_ms": None if not whole else record["time_to_first_audio_ms"],
+    }

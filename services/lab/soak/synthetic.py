@@ -1,11 +1,9 @@
 """A user of a soak without a browser: an aiortc peer that asks, listens, and calls again when it must."""
 
-import contextlib
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-from pipeline.timeline.record import empty_record
 from services.lab import measures
 from services.lab.bench import cut, exchange
 from services.lab.bench.exchange import Exchange
@@ -69,10 +67,7 @@ class SyntheticCaller:
             raise
         assert done.utterance.end is not None
         records = self._records(done, user)
-        # Whoever loses the call now has had the answer; the next turn finds out.
-        with contextlib.suppress(CallError):
-            await measures.until_measured(user, records)
-        for record in measures.with_server_timeline(records, user.told):
+        for record in records:
             self._keep(record, spoken, done.utterance.end)
 
     def _records(self, done: Exchange, user: SyntheticUser) -> list[dict[str, Any]]:
@@ -80,9 +75,9 @@ class SyntheticCaller:
         late = {"microphone_late_ms": round(user.microphone.late * 1000, 1)}
         name = done.spoken.file.path.name
         earlier = done.records[:-1] if done.answered else done.records
-        records = [measures.joined(turn, name, done.utterance, user, own=False) for turn in earlier]
-        whole = not cut.reasons(done, user.sound.heard)
-        records.append(exchange.joined(done, user, own=whole, now=self._plan.clock.now()))
+        records = [measures.joined(turn, name, done.utterance, done.heard, own=False) for turn in earlier]
+        whole = not cut.reasons(done, done.heard)
+        records.append(exchange.joined(done, own=whole, now=self._plan.clock.now()))
         return [{**record, **late} for record in records]
 
     def _keep(self, record: Record, spoken: Spoken, at: float, error: str | None = None) -> None:
@@ -91,7 +86,7 @@ class SyntheticCaller:
 
 def failed(spoken: Spoken, error: CallError) -> dict[str, Any]:
     """The record of a turn that could not be taken."""
-    return {**empty_record(), "file": spoken.file.path.name, "premature": False, "failed": error.code}
+    return {**measures.unheard(spoken.file.path.name), "failed": error.code}
 
 
 def _forget(user: SyntheticUser) -> None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+import numpy as np
+
 from pipeline.events import Image, Phoneme
 from tests.pipeline.render.mouth_reader import openness
 
@@ -63,6 +65,27 @@ def judge(seen: Sequence[Seen], phonemes: Sequence[Phoneme]) -> Verdict:
     opened = [max(frames) >= OPEN for start, end in open_vowels(phonemes) if (frames := during(start, end))]
     resting = [value <= AT_REST for start, end in silences(phonemes) for value in during(start, end)]
     return Verdict(_share(closed), len(closed), _share(opened), len(opened), _share(resting), len(resting))
+
+
+def lag(seen: Sequence[Seen], phonemes: Sequence[Phoneme]) -> float:
+    """Seconds by which the mouth is behind the phonemes; the shift with which open vowels, bilabials and
+    silences tell most of how open it is. Drift is how this changes in the course of a call."""
+    begin, end = phonemes[0].start, phonemes[-1].end
+    frames = [frame for frame in seen if begin <= frame.position < end]
+    opening = np.array([frame.openness for frame in frames])
+    at = np.array([frame.position for frame in frames])
+    spans = [(start, stop, 1.0) for start, stop in open_vowels(phonemes)]
+    spans += [(p.start, p.end, 0.0) for p in bilabials(phonemes)]
+    spans += [(start, stop, 0.0) for start, stop in silences(phonemes)]
+
+    def fit(shift: float) -> float:
+        expected = np.full(len(at), np.nan)
+        for start, stop, value in spans:
+            expected[(start + shift <= at) & (at < stop + shift)] = value
+        known = ~np.isnan(expected)
+        return float(np.corrcoef(expected[known], opening[known])[0, 1])
+
+    return float(max(np.arange(-0.3, 0.301, 0.01), key=fit))
 
 
 def bilabials(phonemes: Sequence[Phoneme]) -> Iterator[Phoneme]:

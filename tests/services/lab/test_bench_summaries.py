@@ -65,12 +65,16 @@ def test_several_callers_are_compared_with_one() -> None:
     still = {"speech_gaps_ms": [], "freezes_ms": [], "speech_gaps_told": None}
     rows = [row(500.0 + k, arm="1 caller", **still) for k in range(9)]
     rows += [row(800.0 + k, arm="4 callers", **still) for k in range(9)]
-    rows[-1] |= {"speech_gaps_ms": [60.0], "speech_gaps_told": [{"duration_ms": 45}, {"duration_ms": 20}]}
+    rows[-1] |= {"speech_gaps_ms": [60.0], "speech_gaps_told": [{"cause": "loop"}, {"cause": "tts"}]}
     summary = sessions.summarise(sitting(rows))
     assert summary.results["ratio_of_medians"]["4 callers"]["value"] == pytest.approx(804 / 504, abs=0.001)
     alone, together = summary.results["continuity"]["1 caller"], summary.results["continuity"]["4 callers"]
     assert (alone["speech_gaps"], alone["speech_gaps_told"]) == (0, None)
-    assert (together["speech_gaps"], together["speech_gaps_told"], together["longest_gap_ms"]) == (1, 1, 60)
+    assert (together["speech_gaps"], together["speech_gaps_told"], together["longest_gap_ms"]) == (
+        1,
+        {"loop": 1, "tts": 1},
+        60,
+    )
     assert "1.595 times" in printed(summary)
 
 

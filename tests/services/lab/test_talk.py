@@ -139,6 +139,36 @@ def test_the_mouth_is_truthful(conversation: Conversation) -> None:
     assert false.opened < 0.9
 
 
+def test_the_mouth_does_not_drift(conversation: Conversation) -> None:
+    """Lip-sync drift: how far the mouth in the decoded picture is behind the phonemes that are heard."""
+    clauses = _aligned(conversation)
+    phonemes = [phoneme for clause, _, found in clauses for phoneme in _moved(clause, found)]
+    seen = _watched(conversation.folder / "reply.mp4")
+    half = len(phonemes) // 2
+    lags = [lip_sync.lag(seen, part) for part in (phonemes[:half], phonemes[half:])]
+    print(f"the mouth is behind by {1000 * lags[0]:.0f} ms at first, by {1000 * lags[1]:.0f} ms later")
+    assert max(map(abs, lags)) <= 0.06
+    assert abs(lags[1] - lags[0]) <= 0.03
+
+    late = [lip_sync.Seen(frame.position + 0.1, frame.openness) for frame in seen]
+    assert lip_sync.lag(late, phonemes) - lip_sync.lag(seen, phonemes) == pytest.approx(0.1, abs=0.021)
+
+
+def test_two_ways_to_the_time_to_first_audio_agree(conversation: Conversation) -> None:
+    """By the waveform that came, and by the server's ledger of what this caller said it played when."""
+    answered = [record for record in conversation.records if not record["premature"]]
+    apart = [record["ledger_first_audio_ms"] - record["time_to_first_audio_ms"] for record in answered]
+    median, p95 = float(np.median(apart)), float(np.percentile(np.abs(apart), 95))
+    bounds = [record["clock_bound_ms"] for record in answered]
+    print(
+        f"ledger less waveform: median {median:.1f} ms, p95 of the amount {p95:.1f} ms, n {len(apart)}; "
+        f"clocks tied to {max(bounds):.2f} ms"
+    )
+    assert abs(median) <= 15
+    assert p95 <= 30
+    assert all(record["stages_violated"] == [] for record in answered)
+
+
 # ── where the clauses lie in the recording ─────────────────────────────────────────────────────
 
 

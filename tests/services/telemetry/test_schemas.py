@@ -59,10 +59,16 @@ def test_what_is_no_record_does_not_fit(field: str, value: object) -> None:
 
 
 def test_turns_json_is_records_with_what_only_a_caller_knows() -> None:
-    assert_fits("turns", [], [{**a_turn(), "file": "a.wav", "premature": False}])
+    assert_fits(
+        "turns", [], [{**a_turn(), "file": "a.wav", "premature": False, "ledger_first_audio_ms": 512.5}]
+    )
     with pytest.raises(ValidationError):
         assert_fits("turns", [a_turn()])
-    assert {field.name for field in dataclasses.fields(SpokenTurn)} - set(a_turn()) == {"file", "premature"}
+    assert {field.name for field in dataclasses.fields(SpokenTurn)} - set(a_turn()) == {
+        "file",
+        "premature",
+        "ledger_first_audio_ms",
+    }
 
 
 def test_the_data_channels_own_words_on_records_agree() -> None:

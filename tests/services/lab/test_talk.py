@@ -1,6 +1,7 @@
 """`visavis talk` against the whole stack: real models, real WebRTC, judged from its files alone."""
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -22,6 +23,8 @@ from tests.speech import spoken, steady_speech, write_wav
 from tests.transcripts import word_error_rate
 
 pytestmark = [pytest.mark.models, pytest.mark.slow]
+
+_log = logging.getLogger(__name__)
 
 QUESTIONS = (
     "Can you tell me a short story about a dog?",
@@ -146,7 +149,7 @@ def test_the_mouth_does_not_drift(conversation: Conversation) -> None:
     seen = _watched(conversation.folder / "reply.mp4")
     half = len(phonemes) // 2
     lags = [lip_sync.lag(seen, part) for part in (phonemes[:half], phonemes[half:])]
-    print(f"the mouth is behind by {1000 * lags[0]:.0f} ms at first, by {1000 * lags[1]:.0f} ms later")
+    _log.info("the mouth is behind by %.0f ms at first, by %.0f ms later", *(1000 * lag for lag in lags))
     assert max(map(abs, lags)) <= 0.06
     assert abs(lags[1] - lags[0]) <= 0.03
 
@@ -160,10 +163,8 @@ def test_two_ways_to_the_time_to_first_audio_agree(conversation: Conversation) -
     apart = [record["ledger_first_audio_ms"] - record["time_to_first_audio_ms"] for record in answered]
     median, p95 = float(np.median(apart)), float(np.percentile(np.abs(apart), 95))
     bounds = [record["clock_bound_ms"] for record in answered]
-    print(
-        f"ledger less waveform: median {median:.1f} ms, p95 of the amount {p95:.1f} ms, n {len(apart)}; "
-        f"clocks tied to {max(bounds):.2f} ms"
-    )
+    figures = "ledger less waveform: median %.1f ms, p95 of the amount %.1f ms, n %d; clocks tied to %.2f ms"
+    _log.info(figures, median, p95, len(apart), max(bounds))
     assert abs(median) <= 15
     assert p95 <= 30
     assert all(record["stages_violated"] == [] for record in answered)

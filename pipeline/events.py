@@ -447,6 +447,8 @@ class ClientObservation:
     """Nothing is painted now: the page is in the background."""
     lacks: frozenset[str] = frozenset()
     """"sound", "pictures": what the client has no means to tell."""
+    audible: Sequence[float] = ()
+    """When runs of audible sound began, by an energy gate on what was played."""
 
 
 class Timeline(Protocol):

@@ -31,6 +31,8 @@ class Emitted:
     """Of a picture: the mouth is open."""
     sent_at: float | None = None
     """When its last packet left; None while it has not."""
+    drawn_at: float | None = None
+    """Of a picture: its drawing was over."""
 
 
 class Ledger:
@@ -75,9 +77,18 @@ class Ledger:
         """The frames of one reply, in order."""
         return [frame for frame in self._frames if frame.turn == turn]
 
-    def widest(self, first: int, last: int, time: Callable[[Emitted], float | None]) -> float:
-        """The longest time between two neighbours of the frames from one pts to another; 0 for fewer."""
+    def widest(
+        self, first: int, last: int | None, time: Callable[[Emitted], float | None], end: float
+    ) -> float:
+        """The longest time between two neighbours of the frames from one pts to another; 0 for fewer.
+
+        `last` None: to the newest frame, and from that to `end`.
+        """
         times = [
-            at for frame in self._frames if first <= frame.pts <= last and (at := time(frame)) is not None
+            at
+            for frame in self._frames
+            if first <= frame.pts and (last is None or frame.pts <= last) and (at := time(frame)) is not None
         ]
+        if last is None:
+            times.append(end)
         return max((later - earlier for earlier, later in pairwise(times)), default=0.0)

@@ -1,7 +1,7 @@
 """What a client heard and saw of a turn, from the ledgers and its own reports (docs/metrics.md)."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pipeline.events import TurnTrace
@@ -27,18 +27,22 @@ class Track:
         return self.presented.time_of(pts)
 
 
-@dataclass(slots=True)
-class Disturbances:
-    """From when to when, seconds."""
+Spans = Sequence[tuple[float, float]]
+"""From when to when, seconds."""
 
-    held: list[tuple[float, float]] = field(default_factory=list)
+
+@dataclass(frozen=True, slots=True)
+class Disturbances:
+    held: Spans = ()
     """The reply waited for the user."""
-    lags: Sequence[tuple[float, float]] = ()
+    lags: Spans = ()
     """The event loop stood still."""
-    concealed: list[tuple[float, float]] = field(default_factory=list)
+    concealed: Spans = ()
     """The client had no sound to play."""
-    hidden: list[tuple[float, float]] = field(default_factory=list)
+    hidden: Spans = ()
     """The client's page was not shown, so nothing had to be painted."""
+    frozen_until: float | None = None
+    """By the client's newest report no picture had come for too long; this is until when none was told of."""
 
 
 def end_points(trace: TurnTrace, speech_end: float | None, voice: Track) -> EndPoints:
@@ -60,12 +64,8 @@ def measured(
     voice: Track,
     face: Track,
     disturbances: Disturbances,
-    hang_up: float | None = None,
 ) -> dict[str, Any]:
-    """The fields of a turn's record that only a client can know; null where it did not say.
-
-    `hang_up`: the call ended, so a freeze may be open.
-    """
+    """The fields of a turn's record that only a client can know; null where it did not say."""
     speech_end = trace.speech_end if points.speech_end is None else points.speech_end
     sound, pictures = voice.ledger.of_turn(trace.turn_id), face.ledger.of_turn(trace.turn_id)
     moving = next((picture for picture in pictures if picture.moving), None)
@@ -94,7 +94,7 @@ def measured(
             }
             for gap in gaps
         ],
-        "render_freezes": _freezes(began, sound, face, disturbances, hang_up),
+        "render_freezes": _freezes(began, sound, face, disturbances),
         "av_skew_ms": av_skew.summary(skews),
         "barge_in_stop_ms": _barge_in_stop(trace, sound, voice),
     }
@@ -129,7 +129,6 @@ def _freezes(
     sound: Sequence[Emitted],
     face: Track,
     disturbances: Disturbances,
-    hang_up: float | None,
 ) -> list[dict[str, Any]] | None:
     if face.presented.newest is None:
         return None
@@ -138,12 +137,9 @@ def _freezes(
     start, end = sound[0].made_at - _AROUND, sound[-1].made_at + _AROUND
     # The rule wants an average over 30 pictures from before.
     presented = [*face.presented.times(start - 2.0, end)]
+    open_until = None if presented and presented[-1] > end else disturbances.frozen_until
     found = [
-        still
-        for still in render_freezes.stills(
-            presented, hang_up if hang_up is not None and hang_up < end else None
-        )
-        if still.at + still.duration > start
+        still for still in render_freezes.stills(presented, open_until) if still.at + still.duration > start
     ]
     return [
         {
@@ -163,18 +159,20 @@ def _cause_of(still: render_freezes.Still, face: Track, disturbances: Disturbanc
         return Cause.PAINT
     before, after = face.presented.around(still.at, end)
     first = None if before is None else face.ledger.frame(before)
-    last = None if after is None else face.ledger.frame(after)
-    if first is None or last is None:
+    if first is None or first.sent_at is None:
         return Cause.UNKNOWN
-    if overlap(disturbances.lags, first.made_at, last.made_at) >= excess:
+    if after is not None:
+        last = face.ledger.frame(after)
+        if last is None or last.sent_at is None:
+            return Cause.UNKNOWN
+        left = last.sent_at
+    else:
+        left = end  # it is open: whatever was made since counts
+    if overlap(disturbances.lags, first.made_at, left) >= excess:
         return Cause.LOOP
-    if first.sent_at is None or last.sent_at is None:
-        return Cause.UNKNOWN
-    widest_made = face.ledger.widest(first.pts, last.pts, lambda frame: frame.made_at)
-    widest_sent = face.ledger.widest(first.pts, last.pts, lambda frame: frame.sent_at)
-    if widest_made >= excess:
+    if face.ledger.widest(first.pts, after, lambda frame: frame.drawn_at, left) >= excess:
         return Cause.RENDER
-    if widest_sent >= excess:
+    if face.ledger.widest(first.pts, after, lambda frame: frame.sent_at, left) >= excess:
         return Cause.ENCODE
     return Cause.NETWORK
 

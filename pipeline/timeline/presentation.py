@@ -1,6 +1,6 @@
 """When a client played or showed something: reports of single moments → the time of any pts."""
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 
@@ -43,8 +43,9 @@ class Presentation:
         return at + (pts - known) / self._rate
 
     def times(self, start: float, end: float) -> Sequence[float]:
-        """When something was presented, between two moments."""
-        return [at for _, at in self._points if start <= at <= end]
+        """When something was presented, between two moments and next after them."""
+        times = [at for _, at in self._points if start <= at]
+        return times[: bisect_right(times, end) + 1]
 
     def around(self, start: float, end: float) -> tuple[int | None, int | None]:
         """The pts presented last by one moment and first from another on."""

@@ -16,6 +16,9 @@ from pipeline.timeline.loop_lag import LoopLag
 from pipeline.timeline.measured import Disturbances, Track, end_points, measured, reasons
 from pipeline.timeline.presentation import Presentation
 from pipeline.timeline.record import EndPoints, TurnRecords, stage_shares, stages_violated
+from pipeline.timeline.render_freezes import STALL
+from pipeline.timeline.spells import Spells
+from pipeline.timeline.witness import Witness
 
 VIDEO_RATE = 90_000
 
@@ -28,7 +31,7 @@ _MOST_WAITING = 8
 _SPEECH_ENDS = 8
 
 _KEPT = 50
-"""Disturbances of each kind that are remembered."""
+"""Stretches of concealed sound that are remembered."""
 
 _TOLERANCE = 0.02
 """Seconds, beside the clocks': a packet of sound is stamped as a whole."""
@@ -52,12 +55,14 @@ class SessionTimeline:
         self._tie = ClockTie()
         self._voice = Track(Ledger(WIRE_RATE, lambda: self._rtp_origin("audio")), Presentation(WIRE_RATE))
         self._face = Track(Ledger(VIDEO_RATE, lambda: self._rtp_origin("video")), Presentation(VIDEO_RATE))
-        self._disturbances = Disturbances()
-        self._held_since: float | None = None
-        self._hidden_since: float | None = None
+        self._held, self._hidden = Spells(), Spells()
+        self._concealed: deque[tuple[float, float]] = deque(maxlen=_KEPT)
+        self._reported_at: float | None = None
+        """When the newest report came."""
         self._lacks: Set[str] = frozenset()
         self._speech_ends: deque[float] = deque(maxlen=_SPEECH_ENDS)
         """When the client says that its user's speech ended, on our clock."""
+        self._witness = Witness()
         self._waiting: deque[tuple[TurnTrace, Mapping[str, Any]]] = deque()
 
     # ── what goes out ──────────────────────────────────────────────────────────────────────────
@@ -74,7 +79,8 @@ class SessionTimeline:
     ) -> None:
         shown = None if position is None else turn
         where = position or 0.0
-        self._face.ledger.made(Emitted(pts, at, shown, where, where, moving))
+        drawn_at = self._clock.now()
+        self._face.ledger.made(Emitted(pts, at, shown, where, where, moving, drawn_at=drawn_at))
 
     def packet_sent(self, kind: str, rtp_timestamp: int) -> None:
         track = self._voice if kind == "audio" else self._face
@@ -82,13 +88,7 @@ class SessionTimeline:
 
     def held(self, held: bool) -> None:
         """The reply stands still for the user, or no longer."""
-        now = self._clock.now()
-        if held and self._held_since is None:
-            self._held_since = now
-        elif not held and self._held_since is not None:
-            self._disturbances.held.append((self._held_since, now))
-            del self._disturbances.held[:-_KEPT]
-            self._held_since = None
+        self._held.note(held, self._clock.now())
 
     # ── what the client says ───────────────────────────────────────────────────────────────────
 
@@ -111,20 +111,12 @@ class SessionTimeline:
         for start, end in observation.concealed:
             began, ended = self._tie.ours(start), self._tie.ours(end)
             if began is not None and ended is not None:
-                self._disturbances.concealed.append((began, ended))
-                del self._disturbances.concealed[:-_KEPT]
+                self._concealed.append((began, ended))
+        self._witness.add(at for each in observation.audible if (at := self._tie.ours(each)) is not None)
         self._lacks = observation.lacks
-        self._hidden(observation.hidden)
+        self._reported_at = self._clock.now()
+        self._hidden.note(observation.hidden, self._reported_at)
         self._settle()
-
-    def _hidden(self, hidden: bool) -> None:
-        now = self._clock.now()
-        if hidden and self._hidden_since is None:
-            self._hidden_since = now
-        elif not hidden and self._hidden_since is not None:
-            self._disturbances.hidden.append((self._hidden_since, now))
-            del self._disturbances.hidden[:-_KEPT]
-            self._hidden_since = None
 
     # ── turns ──────────────────────────────────────────────────────────────────────────────────
 
@@ -138,7 +130,7 @@ class SessionTimeline:
     def close(self) -> None:
         """The call is over: nothing more will be reported."""
         while self._waiting:
-            self._finish(*self._waiting.popleft(), hang_up=self._clock.now())
+            self._finish(*self._waiting.popleft())
 
     def _settle(self) -> None:
         while self._waiting and (len(self._waiting) > _MOST_WAITING or self._told_all(self._waiting[0][0])):
@@ -158,10 +150,9 @@ class SessionTimeline:
         seen = self._face.presented.newest
         return ended is not None and newest >= ended and (seen is None or seen >= ended)
 
-    def _finish(self, trace: TurnTrace, record: Mapping[str, Any], hang_up: float | None = None) -> None:
-        self._disturbances.lags = self._lag.recent()
+    def _finish(self, trace: TurnTrace, record: Mapping[str, Any]) -> None:
         points = end_points(trace, self._own_speech_end(trace), self._voice)
-        client = measured(trace, points, self._voice, self._face, self._disturbances, hang_up)
+        client = measured(trace, points, self._voice, self._face, self._disturbances())
         tracks = {"sound": self._voice, "pictures": self._face}
         told = {kind for kind, track in tracks.items() if track.presented.newest is not None}
         bound = self._tie.bound
@@ -169,6 +160,7 @@ class SessionTimeline:
             {
                 **record,
                 **client,
+                "first_audio_witness_ms": self._witness.first_audio_ms(trace, points),
                 "stages": stage_shares(trace, points),
                 "stages_violated": stages_violated(trace, points, _TOLERANCE + (bound or 0.0)),
                 "speech_end_by": _who_told(trace, points),
@@ -176,6 +168,22 @@ class SessionTimeline:
                 "not_measured": reasons(client, self._lacks, told),
             }
         )
+
+    def _disturbances(self) -> Disturbances:
+        now = self._clock.now()
+        return Disturbances(
+            held=self._held.until(now),
+            lags=self._lag.recent(),
+            concealed=[*self._concealed],
+            hidden=self._hidden.until(now),
+            frozen_until=now if self._frozen() else None,
+        )
+
+    def _frozen(self) -> bool:
+        """Whether the newest report said that no picture had come for too long. What came since it, nobody
+        knows: that a call ends between two reports is no freeze."""
+        newest = self._face.presented.newest
+        return newest is not None and self._reported_at is not None and self._reported_at - newest >= STALL
 
     def _own_speech_end(self, trace: TurnTrace) -> float | None:
         """The client's own word on when its user's speech ended, where there is one within this turn."""

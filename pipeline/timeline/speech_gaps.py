@@ -10,6 +10,9 @@ from pipeline.timeline.ledger import Emitted
 SHORTEST = 0.04
 """Seconds."""
 
+_SHORT = SHORTEST / 2
+"""Seconds; what is shorter than a packet of sound is jitter."""
+
 _NEAR = 0.3
 """Seconds; a browser tells four times a second how much it concealed, not when."""
 
@@ -47,7 +50,7 @@ def speech_gaps(
     is no gap. `lags`: from when to when the event loop stood still. `concealed`: from when to when the client
     had nothing to play, by its own account; what never came leaves no other trace in what it did play.
     """
-    found = []
+    silences = []
     for before, after in pairwise(frames):
         silent = (after.pts - before.pts) / rate - (before.end - before.start)
         lasted = before.end - before.start
@@ -55,10 +58,32 @@ def speech_gaps(
         if began is None or resumed is None:
             began, resumed = before.made_at, before.made_at + lasted + silent
         began += lasted
-        if resumed - began < SHORTEST or overlap(held, before.made_at, after.made_at) > 0:
+        if resumed - began < _SHORT or overlap(held, before.made_at, after.made_at) > 0:
             continue
-        found.append(SpeechGap(began, resumed - began, _cause(before, after, silent, clauses, lags)))
+        silences.append(SpeechGap(began, resumed - began, _cause(before, after, silent, clauses, lags)))
+    found = _whole(silences)
     return sorted([*found, *_lost(frames, heard_at, concealed, held, found)], key=lambda gap: gap.at)
+
+
+def _whole(silences: Sequence[SpeechGap]) -> list[SpeechGap]:
+    """The gaps among silences of a reply, in order. What sounds between two of them for less than SHORTEST is
+    not audible (docs/metrics.md): a packet that came late and the hole behind it are one gap."""
+    groups: list[list[SpeechGap]] = []
+    for silence in silences:
+        if groups and silence.at - _end(groups[-1][-1]) < SHORTEST:
+            groups[-1].append(silence)
+        else:
+            groups.append([silence])
+    longest = [max(group, key=lambda silence: silence.duration) for group in groups]
+    return [
+        SpeechGap(group[0].at, _end(group[-1]) - group[0].at, worst.cause)
+        for group, worst in zip(groups, longest, strict=True)
+        if worst.duration >= SHORTEST
+    ]
+
+
+def _end(gap: SpeechGap) -> float:
+    return gap.at + gap.duration
 
 
 def _lost(
@@ -72,7 +97,7 @@ def _lost(
     first, last = (heard_at(frame.pts) for frame in (frames[0], frames[-1])) if frames else (None, None)
     if first is None or last is None:
         return []
-    known = [*held, *((gap.at - _NEAR, gap.at + gap.duration + _NEAR) for gap in found)]
+    known = [*held, *((gap.at - _NEAR, _end(gap) + _NEAR) for gap in found)]
     return [
         SpeechGap(start, end - start, Cause.NETWORK)
         for start, end in concealed
@@ -87,15 +112,19 @@ def _cause(
     clauses: Sequence[VoicedClause],
     lags: Sequence[tuple[float, float]],
 ) -> Cause:
-    if silent >= SHORTEST / 2:
+    if silent >= _SHORT:
         # Silence that we sent ourselves, or time stamps skipped because the track could not run.
         if overlap(lags, before.made_at, after.made_at) >= silent / 2:
             return Cause.LOOP
+        if before.sent_at is not None and before.sent_at - before.made_at >= silent / 2:
+            return Cause.ENCODE  # the track makes a frame when the one before has left
         return _waited_for(before, after, clauses)
+    if after.made_at - before.made_at - (before.end - before.start) - silent >= _SHORT:
+        return Cause.LOOP
     if before.sent_at is None or after.sent_at is None:
         return Cause.UNKNOWN
     on_the_way_out = (after.sent_at - after.made_at) - (before.sent_at - before.made_at)
-    if on_the_way_out >= SHORTEST / 2:
+    if on_the_way_out >= _SHORT:
         late = overlap(lags, before.made_at, after.sent_at) >= on_the_way_out / 2
         return Cause.LOOP if late else Cause.ENCODE
     return Cause.NETWORK

@@ -126,6 +126,8 @@ class TurnRecord:
     """A code of pipeline/errors.py."""
     time_to_first_audio_ms: float | None
     time_to_first_sound_ms: float | None
+    first_audio_witness_ms: float | None
+    """The same as time_to_first_audio_ms, by the client's energy gate."""
     time_to_first_frame_ms: float | None
     total_ms: float | None
     stages: StageTimes | None

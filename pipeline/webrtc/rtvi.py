@@ -205,7 +205,8 @@ def _client_message(identifier: str, name: str, data: Any) -> Incoming:
             concealed = _stretches(data.get("concealed", []))
             lacks = frozenset(_TOLD).intersection(_names(data.get("lacks", [])))
             hidden = data.get("hidden") is True
-            return Observed(ClientObservation(sound, pictures, concealed, hidden, lacks))
+            audible = _times(data.get("audible", []))
+            return Observed(ClientObservation(sound, pictures, concealed, hidden, lacks, audible))
         case "visavis.observed", _:
             raise BadMessageError(
                 f"visavis.observed with {_short(data)}; expected an object with d.sound and d.pictures"
@@ -267,6 +268,15 @@ def _stretches(data: Any) -> tuple[tuple[float, float], ...]:
                     f"visavis.observed: d.concealed holds {_short(stretch)}; expected [start, end] in seconds"
                 )
     return tuple(stretches)
+
+
+def _times(data: Any) -> tuple[float, ...]:
+    """[seconds, …]"""
+    if not (isinstance(data, list) and len(data) <= MAX_MOMENTS and all(map(_is_time, data))):
+        raise BadMessageError(
+            f"visavis.observed: d.audible is {_short(data)}; expected at most {MAX_MOMENTS} times in seconds"
+        )
+    return tuple(map(float, data))
 
 
 def _names(data: Any) -> list[str]:

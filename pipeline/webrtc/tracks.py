@@ -64,16 +64,25 @@ class _PacedTrack(MediaStreamTrack):
         """Wait for the next frame's time; how many periods after the origin it is."""
         if self.readyState != "live":
             raise MediaStreamError
-        now = self._clock.now()
         self._index += 1
-        late = now - self._due()
-        if self._index == 0 or late > self._max_late:
-            self._index = max(self._index, int((now - self._origin) / self._period) + 1)
+        if self._index == 0 or self._late() > self._max_late:
+            self._skip()
         await self._clock.sleep_until(self._due())
+        while self._late() > self._max_late:  # the loop stood still while this waited
+            self._skip()
+            await self._clock.sleep_until(self._due())
         return self._index
 
     def _due(self) -> float:
         return self._origin + self._index * self._period
+
+    def _late(self) -> float:
+        return self._clock.now() - self._due()
+
+    def _skip(self) -> None:
+        """Go on with the next frame that is not late."""
+        periods = (self._clock.now() - self._origin) / self._period
+        self._index = max(self._index, int(periods) + 1)
 
 
 class VoiceTrack(_PacedTrack):

@@ -27,6 +27,7 @@ class Call:
         self.timeline.connected(lambda kind: ORIGIN[kind])
         self.delay, self.picture_delay = delay, picture_delay
         self.reporting = True
+        self.hidden = False
         self.pts = 0
         self.position = 0.0
         self.sound: list[tuple[int, float]] = []
@@ -40,7 +41,13 @@ class Call:
         self.timeline.stamped(ClockStamps(now - OFFSET - 0.001, now, now, now - OFFSET + 0.001))
 
     async def play(
-        self, seconds: float, *, speaking: bool = True, drawn: bool = True, arrives: bool = True
+        self,
+        seconds: float,
+        *,
+        speaking: bool = True,
+        drawn: bool = True,
+        arrives: bool = True,
+        shown: bool = True,
     ) -> None:
         for _ in range(round(seconds / 0.02)):
             now = self.clock.now()
@@ -56,7 +63,8 @@ class Call:
                 self.timeline.picture_made(picture, now, "t1", position, moving=speaking)
                 stamp = (picture + ORIGIN["video"]) % 2**32
                 self.timeline.packet_sent("video", stamp)
-                self.pictures.append((stamp, now + self.picture_delay - OFFSET))
+                if shown:
+                    self.pictures.append((stamp, now + self.picture_delay - OFFSET))
             self.pts += 960
             if speaking:
                 self.position += 0.02
@@ -66,8 +74,8 @@ class Call:
             if self.reporting and self.pts % 9600 == 0:
                 self.report()
 
-    def report(self, *, hidden: bool = False) -> None:
-        self.timeline.observed(ClientObservation(tuple(self.sound), tuple(self.pictures), hidden=hidden))
+    def report(self) -> None:
+        self.timeline.observed(ClientObservation(tuple(self.sound), tuple(self.pictures), hidden=self.hidden))
         self.sound.clear()
         self.pictures.clear()
 
@@ -180,6 +188,46 @@ async def test_a_hang_up_ends_the_wait() -> None:
     assert call.measured == []
     call.timeline.close()
     assert len(call.measured) == 1
+
+
+def hung_up(call: Call) -> Mapping[str, Any]:
+    call.trace.ended_at = call.clock.now()
+    call.timeline.turn_over(call.trace)
+    call.timeline.close()
+    (record,) = call.measured
+    return record
+
+
+async def test_a_call_that_ends_between_two_reports_is_no_freeze() -> None:
+    call = Call()
+    call.tie()
+    await call.play(2.0)
+    call.report()
+    call.reporting = False
+    await call.play(0.2)
+    assert hung_up(call)["render_freezes"] == []
+
+
+async def test_a_freeze_that_is_open_at_hang_up_is_whoevers_pictures_were_kept_back() -> None:
+    for drawn, cause in ((False, "render"), (True, "network")):
+        call = Call()
+        call.tie()
+        await call.play(2.0)
+        frozen = call.clock.now() - 0.04 + call.picture_delay
+        await call.play(0.8, drawn=drawn, shown=False)
+        (freeze,) = hung_up(call)["render_freezes"]
+        assert freeze["duration_ms"] == pytest.approx(1000 * (call.clock.now() - frozen), abs=1)
+        assert (freeze["cause"], freeze["w3c"]) == (cause, True)
+
+
+async def test_a_page_that_is_still_in_the_background_at_hang_up_is_not_painted() -> None:
+    call = Call()
+    call.tie()
+    await call.play(2.0)
+    call.hidden = True
+    await call.play(0.8, shown=False)
+    (freeze,) = hung_up(call)["render_freezes"]
+    assert freeze["cause"] == "paint"
 
 
 async def test_the_clients_own_word_on_when_its_user_stopped_goes_before_the_estimate() -> None:

@@ -106,3 +106,31 @@ def test_a_gap_that_was_also_concealed_is_one() -> None:
     clauses = [VoicedClause(0.0, 9.0, 9.5)]
     (gap,) = speech_gaps(frames, RATE, clauses, played(), concealed=[(11.2, 11.4)])
     assert gap.cause is Cause.TTS
+
+
+def test_a_packet_that_came_late_and_the_hole_behind_it_are_one_gap() -> None:
+    # The encoder took 200 ms for one frame; the track skipped what was due meanwhile.
+    frames = reply((51, 0.18))
+    frames[50].sent_at = frames[50].made_at + 0.2
+    in_time, late = played(), played(jumps={frames[50].pts: 0.16})
+
+    def heard_at(pts: int) -> float | None:
+        return late(pts) if pts == frames[50].pts else in_time(pts)
+
+    (gap,) = speech_gaps(frames, RATE, [VoicedClause(0.0, 9.0, 9.5)], heard_at)
+    assert gap.duration == pytest.approx(0.2)
+    assert gap.cause is Cause.ENCODE
+
+
+def test_small_silences_beside_each_other_are_jitter() -> None:
+    frames = reply((50, 0.03), (51, 0.03), (52, 0.03))
+    assert speech_gaps(frames, RATE, [], played()) == []
+
+
+def test_a_frame_that_was_made_late_is_the_loops() -> None:
+    frames = reply()
+    for frame in frames[50:]:
+        frame.made_at += 0.1
+        frame.sent_at = frame.made_at + 0.001
+    (gap,) = speech_gaps(frames, RATE, [], played(jumps={frames[50].pts: 0.06}))
+    assert gap.cause is Cause.LOOP

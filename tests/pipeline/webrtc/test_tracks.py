@@ -13,6 +13,7 @@ from pipeline.webrtc.heard import HeardPosition
 from pipeline.webrtc.playout import Playout
 from pipeline.webrtc.reply import HeardWord, Reply
 from pipeline.webrtc.tracks import FaceTrack, VoiceTrack
+from tests.pipeline.observed_call import BlockableClock
 from tests.unobserved import Unobserved
 
 
@@ -111,3 +112,19 @@ async def test_a_stopped_track_gives_no_more() -> None:
     track.stop()
     with pytest.raises(MediaStreamError):
         await track.recv()
+
+
+async def test_sound_for_which_the_loop_wakes_late_is_skipped_as_well() -> None:
+    clock = BlockableClock()
+    track = VoiceTrack(
+        clock, 0.0, Playout(clock, Deaf()), HeardPosition(lambda: None), Unobserved(), lambda: None
+    )
+    before = (await stamps(track, clock, 3))[-1]
+    waiting = asyncio.create_task(track.recv())
+    await clock.advance(0.001)
+    clock.block(0.2)
+    while not waiting.done():
+        await clock.advance(0.001)
+    after = (await waiting).pts
+    assert after - before == 11 * 960
+    assert clock.now() == pytest.approx(after / 48_000, abs=0.002), "none goes out with an old time stamp"

@@ -9,6 +9,7 @@
  */
 
 import { now, seconds } from "./clock.js";
+import { Witness } from "./witness.js";
 
 const LOOK_INTERVAL_MS = 40;
 const REPORT_INTERVAL_MS = 240;
@@ -21,6 +22,7 @@ export class Observer {
   #receiver;
   #deviceDelayMs;
   #send;
+  #witness;
   #video = null;
   #callback = null;
   /** Whether the browser says which picture it shows; taken to be so until it shows one. */
@@ -33,16 +35,19 @@ export class Observer {
   #pictures = [];
 
   /**
-   * @param {{receiver: RTCRtpReceiver, deviceDelayMs: () => number, send: (observed: object) => void}} parts
-   *   `receiver` of the avatar's voice; `deviceDelayMs`: how long the sound device keeps a sample
+   * @param {{receiver: RTCRtpReceiver, deviceDelayMs: () => number, send: (observed: object) => void,
+   *   witness?: Witness}} parts `receiver` of the avatar's voice; `deviceDelayMs`: how long the sound device
+   *   keeps a sample
    */
-  constructor({ receiver, deviceDelayMs, send }) {
+  constructor({ receiver, deviceDelayMs, send, witness = new Witness() }) {
     this.#receiver = receiver;
     this.#deviceDelayMs = deviceDelayMs;
     this.#send = send;
+    this.#witness = witness;
   }
 
   start() {
+    this.#witness.start(this.#receiver.track);
     this.#timers = [
       setInterval(() => this.#listen(), LOOK_INTERVAL_MS),
       setInterval(() => this.#report(), REPORT_INTERVAL_MS),
@@ -59,6 +64,7 @@ export class Observer {
 
   stop() {
     for (const timer of this.#timers) clearInterval(timer);
+    this.#witness.stop();
     this.watch(null);
   }
 
@@ -86,6 +92,7 @@ export class Observer {
       sound: this.#sound.splice(0).slice(-MOST_MOMENTS).map(([rtpTimestamp, at]) => [rtpTimestamp, at + late]),
       concealed: concealed.map((moment) => moment.map((at) => at + late)),
       pictures: this.#pictures.splice(0).slice(-MOST_MOMENTS),
+      audible: this.#witness.take().slice(-MOST_MOMENTS),
       hidden: this.#video?.ownerDocument.hidden ?? true,
       lacks: this.#lacks(),
     });

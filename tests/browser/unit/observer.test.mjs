@@ -33,6 +33,7 @@ class FakeVideo {
 let source;
 let deviceMs;
 let concealedSamples;
+let onsets;
 let reports;
 let observer;
 
@@ -41,6 +42,7 @@ beforeEach((t) => {
   source = null;
   deviceMs = 0;
   concealedSamples = 480;
+  onsets = [];
   reports = [];
   observer = new Observer({
     receiver: {
@@ -49,6 +51,7 @@ beforeEach((t) => {
     },
     deviceDelayMs: () => deviceMs,
     send: (report) => reports.push(report),
+    witness: { start: () => {}, take: () => onsets.splice(0), stop: () => {} },
   });
 });
 
@@ -117,7 +120,8 @@ test("sound without an RTP time stamp is lacking, and nothing is made up", async
   observer.start();
   source = { timestamp: 5000 };
   await pass(t, REPORT_MS);
-  assert.deepEqual(reports[0], { sound: [], pictures: [], hidden: true, lacks: ["sound"] });
+  const nothing = { sound: [], concealed: [], pictures: [], audible: [] };
+  assert.deepEqual(reports[0], { ...nothing, hidden: true, lacks: ["sound"] });
 });
 
 test("pictures are lacking where the browser does not tell of them, or not which", async (t) => {
@@ -155,6 +159,14 @@ test("what was concealed since the last report is told by how long it was", asyn
   await pass(t, REPORT_MS);
   const lengths = reports.map(({ concealed }) => concealed.map(([start, end]) => Math.round((end - start) * 1000)));
   assert.deepEqual(lengths, [[], [100], []]);
+});
+
+test("what the energy gate noticed goes with the next report", async (t) => {
+  observer.start();
+  onsets = [5.25];
+  await pass(t, REPORT_MS);
+  await pass(t, REPORT_MS);
+  assert.deepEqual(reports.map(({ audible }) => audible), [[5.25], []]);
 });
 
 test("a report is no longer than the server takes, and holds the newest", async (t) => {

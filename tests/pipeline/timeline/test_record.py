@@ -9,6 +9,7 @@ from pipeline.timeline.record import TurnRecords, empty_record, stage_shares
 FIELDS = {
     "schema_version", "turn_id", "session_id", "started_at", "input", "user_text", "reply_text", "heard_text",
     "committed_revision", "interrupted", "failed", "time_to_first_audio_ms", "time_to_first_sound_ms",
+    "first_audio_witness_ms",
     "time_to_first_frame_ms", "total_ms", "stages", "speech_gaps", "render_freezes", "av_skew_ms",
     "barge_in_stop_ms", "first_token_ms", "handoff_gap_ms", "token_gaps_ms", "queue_ms", "retries", "cancels",
     "route", "kv_source", "prompt_digest", "evidence_digest", "prompt_tokens", "output_tokens",

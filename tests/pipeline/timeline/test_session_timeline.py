@@ -240,3 +240,15 @@ async def test_the_clients_own_word_on_when_its_user_stopped_goes_before_the_est
     record = await call.over()
     assert record["time_to_first_audio_ms"] == pytest.approx(500, abs=1)
     assert record["stages"]["shares_ms"]["uplink"] == pytest.approx(60, abs=1)
+
+
+async def test_the_clients_energy_gate_is_a_witness_of_the_first_audio() -> None:
+    call = Call()
+    call.timeline.observed(ClientObservation(audible=(1000.45 - OFFSET,)))  # before the clocks are tied
+    call.tie()
+    await call.play(0.4, speaking=False)
+    await call.play(0.6)
+    call.timeline.observed(ClientObservation(audible=(1000.51 - OFFSET, 1000.8 - OFFSET)))
+    await call.play(0.4)
+    record = await call.over()
+    assert record["first_audio_witness_ms"] == pytest.approx(510, abs=1)

@@ -87,7 +87,8 @@ $(VENV)/.dev: $(PACKAGES) | $(VENV)/.runtime
 # What the tests use besides Python. Without it they are skipped, and say so.
 tools:
 	@missing=; PATH=$$PATH:/usr/sbin; \
-	for pair in chromium:chromium espeak-ng:espeak-ng ip:iproute2 mosquitto:mosquitto node:nodejs npm:npm; do \
+	for pair in chromium:chromium espeak-ng:espeak-ng ip:iproute2 mosquitto:mosquitto node:nodejs npm:npm \
+	    pulseaudio:pulseaudio parec:pulseaudio-utils; do \
 	  command -v "$${pair%:*}" >/dev/null || missing+=" $${pair#*:}"; \
 	done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \

@@ -1,0 +1,108 @@
+"""A sound card of a test's own: a private PulseAudio, and one recording of its microphone and loudspeaker.
+
+Both are mono halves of one stereo null sink, so that they share its clock. What is said into the microphone
+is the left channel, what the browser plays is the right one, and a recorder of the sink gets them in step.
+"""
+
+import asyncio
+import os
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from pipeline.events import WIRE_RATE, Pcm
+
+PROGRAMS = ("pulseaudio", "paplay", "parec")
+"""Debian: pulseaudio, pulseaudio-utils."""
+
+_CHANNELS = f"rate={WIRE_RATE} channels=2 channel_map=front-left,front-right"
+_LEFT = "channels=1 channel_map=mono master_channel_map=front-left remix=no"
+_RIGHT = "channels=1 channel_map=mono master_channel_map=front-right remix=no"
+
+# Without rewinds: what was recorded already would otherwise be rendered, and recorded, once more.
+_SCRIPT = f"""
+load-module module-native-protocol-unix socket={{socket}} auth-anonymous=1 auth-cookie-enabled=0
+load-module module-null-sink sink_name=hub {_CHANNELS} norewinds=1
+load-module module-remap-sink sink_name=mouth master=hub {_LEFT}
+load-module module-remap-sink sink_name=loudspeaker master=hub {_RIGHT}
+load-module module-remap-source source_name=microphone master=hub.monitor {_LEFT}
+set-default-sink loudspeaker
+set-default-source microphone
+"""
+
+_RECORDER_LATENCY_MS = 20
+
+
+def missing() -> list[str]:
+    """The programs that are not installed."""
+    return [name for name in PROGRAMS if shutil.which(name) is None]
+
+
+@dataclass(frozen=True, slots=True)
+class SoundCard:
+    """`environment`: what a client of it needs, whose default devices are the microphone and loudspeaker."""
+
+    environment: Mapping[str, str]
+
+    async def say(self, wav: Path) -> None:
+        """Into the microphone, to the end."""
+        await self._run("paplay", "--device=mouth", str(wav))
+
+    @asynccontextmanager
+    async def recording(self, path: Path) -> AsyncIterator[None]:
+        """Both sides, into a file that `sides` reads."""
+        recorder = await self._start(
+            "parec",
+            "--device=hub.monitor",
+            "--raw",
+            "--format=s16le",
+            f"--rate={WIRE_RATE}",
+            "--channels=2",
+            f"--latency-msec={_RECORDER_LATENCY_MS}",
+            str(path),
+        )
+        try:
+            yield
+        finally:
+            recorder.terminate()
+            await recorder.wait()
+
+    async def _run(self, *command: str) -> None:
+        process = await self._start(*command)
+        assert await process.wait() == 0, f"{command[0]} failed"
+
+    async def _start(self, *command: str) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(*command, env={**os.environ, **self.environment})
+
+
+@asynccontextmanager
+async def sound_card(folder: Path) -> AsyncIterator[SoundCard]:
+    """Runs as long as it is used. `folder` takes its socket and its files."""
+    socket, script = folder / "native", folder / "devices.pa"
+    script.write_text(_SCRIPT.format(socket=socket))
+    own = {
+        "PULSE_RUNTIME_PATH": str(folder),
+        "PULSE_STATE_PATH": str(folder),
+        "XDG_RUNTIME_DIR": str(folder),
+        "PULSE_COOKIE": str(folder / "cookie"),
+    }
+    server = SoundCard(own)
+    # It becomes a daemon once its devices are there: then the socket can be used.
+    options = ("--daemonize=yes", "--exit-idle-time=-1", f"--log-target=file:{folder / 'log'}")
+    await server._run("pulseaudio", "-n", *options, "-F", str(script))
+    try:
+        yield SoundCard({"PULSE_SERVER": f"unix:{socket}", "PULSE_COOKIE": str(folder / "cookie")})
+    finally:
+        await server._run("pulseaudio", "--kill")
+
+
+def sides(recording: Path) -> tuple[Pcm, Pcm]:
+    """What the microphone heard, and what the loudspeaker played."""
+    samples: npt.NDArray[np.int16] = np.fromfile(recording, np.int16)
+    left, right = samples[: len(samples) // 2 * 2].reshape(-1, 2).T
+    return left, right

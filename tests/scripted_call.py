@@ -105,9 +105,8 @@ class ScriptedCall:
 
     def longest_drawing(self) -> float:
         """The longest time between two pictures that the server had drawn since the question, ms."""
-        drawn = [
-            at for at in self.server.script.drawn if at >= self._asked - self.clock.now() + time.monotonic()
-        ]
+        asked = self._asked - _AHEAD
+        drawn = [at for at in self.server.script.drawn if at >= asked]
         return max(later - earlier for earlier, later in pairwise(drawn)) * 1000
 
     def _heard(self) -> list[Heard]:

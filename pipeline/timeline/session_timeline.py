@@ -33,6 +33,9 @@ _SPEECH_ENDS = 8
 _KEPT = 50
 """Stretches of concealed sound that are remembered."""
 
+_ADJOINING = 0.005
+"""Seconds by which the tie of the clocks may move between two reports."""
+
 _TOLERANCE = 0.02
 """Seconds, beside the clocks': a packet of sound is stamped as a whole."""
 
@@ -110,8 +113,11 @@ class SessionTimeline:
                     track.presented.add(pts, at)
         for start, end in observation.concealed:
             began, ended = self._tie.ours(start), self._tie.ours(end)
-            if began is not None and ended is not None:
-                self._concealed.append((began, ended))
+            if began is None or ended is None:
+                continue
+            if self._concealed and abs(began - self._concealed[-1][1]) < _ADJOINING:
+                began, _ = self._concealed.pop()  # it goes on
+            self._concealed.append((began, ended))
         self._witness.add(at for each in observation.audible if (at := self._tie.ours(each)) is not None)
         self._lacks = observation.lacks
         self._reported_at = self._clock.now()

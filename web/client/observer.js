@@ -9,14 +9,13 @@
  */
 
 import { now, seconds } from "./clock.js";
+import { Concealment } from "./concealment.js";
 import { Witness } from "./witness.js";
 
 const LOOK_INTERVAL_MS = 40;
 const REPORT_INTERVAL_MS = 240;
 /** Of each kind in one report; the server takes no more. Timers of a page in the background hardly run. */
 const MOST_MOMENTS = 128;
-/** Of Opus, whatever the microphone's was. */
-const SAMPLE_RATE = 48_000;
 
 export class Observer {
   #receiver;
@@ -29,8 +28,7 @@ export class Observer {
   #stamped = true;
   #timers = [];
   #heard = null;
-  /** Samples concealed so far. */
-  #counted = null;
+  #concealment = new Concealment();
   #sound = [];
   #pictures = [];
 
@@ -86,11 +84,11 @@ export class Observer {
   }
 
   async #report() {
-    const concealed = await this.#concealed();
+    const counted = await this.#counted();
     const late = this.#deviceDelayMs() / 1000;
     this.#send({
       sound: this.#sound.splice(0).slice(-MOST_MOMENTS).map(([rtpTimestamp, at]) => [rtpTimestamp, at + late]),
-      concealed: concealed.map((moment) => moment.map((at) => at + late)),
+      concealed: this.#concealment.update(counted, now() + late).slice(-MOST_MOMENTS),
       pictures: this.#pictures.splice(0).slice(-MOST_MOMENTS),
       audible: this.#witness.take().slice(-MOST_MOMENTS),
       hidden: this.#video?.ownerDocument.hidden ?? true,
@@ -98,15 +96,14 @@ export class Observer {
     });
   }
 
-  /** What had to be made up since the last look. Nobody says when within that time: taken to be at its end. */
-  async #concealed() {
-    const stats = [...((await this.#receiver.getStats?.()) ?? new Map()).values()];
-    const { concealedSamples: samples } = stats.find(({ type }) => type === "inbound-rtp") ?? {};
-    if (samples === undefined) return [];
-    const before = this.#counted ?? samples;
-    this.#counted = samples;
-    const at = now();
-    return samples > before ? [[at - (samples - before) / SAMPLE_RATE, at]] : [];
+  async #counted() {
+    try {
+      return (await this.#receiver.getStats?.()) ?? new Map();
+    } catch (error) {
+      // The connection was closed while it was asked.
+      if (error.name !== "InvalidStateError") throw error;
+      return new Map();
+    }
   }
 
   /** What this browser cannot say, so that the server leaves it open and says why. */

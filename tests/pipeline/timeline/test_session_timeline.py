@@ -190,6 +190,19 @@ async def test_a_hang_up_ends_the_wait() -> None:
     assert len(call.measured) == 1
 
 
+async def test_sound_that_did_not_come_is_one_gap_however_many_reports_tell_of_it() -> None:
+    call = Call()
+    call.tie()
+    await call.play(1.0)
+    missed = call.clock.now() - OFFSET
+    for start, end in ((0.0, 0.12), (0.12, 0.2)):
+        stretch = (missed + start, missed + end)
+        call.timeline.observed(ClientObservation(concealed=(stretch,)))
+    await call.play(1.0)
+    (gap,) = (await call.over())["speech_gaps"]
+    assert (gap["duration_ms"], gap["cause"]) == (pytest.approx(200, abs=1), "network")
+
+
 def hung_up(call: Call) -> Mapping[str, Any]:
     call.trace.ended_at = call.clock.now()
     call.timeline.turn_over(call.trace)

@@ -53,10 +53,9 @@ class ScriptedCall:
         self._since = 0
         self._asked = 0.0
 
-    def say(self) -> None:
-        """Ask something."""
+    def say(self, text: str = "How are you?") -> None:
         self._since, self._asked = len(self.user.told), self.clock.now()
-        self.user.type("How are you?")
+        self.user.type(text)
 
     async def until_heard(self, word: str) -> None:
         """Until a word of the reply sets in."""

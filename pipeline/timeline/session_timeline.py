@@ -17,6 +17,7 @@ from pipeline.timeline.measured import Disturbances, Track, end_points, measured
 from pipeline.timeline.presentation import Presentation
 from pipeline.timeline.record import EndPoints, TurnRecords, stage_shares, stages_violated
 from pipeline.timeline.render_freezes import STALL
+from pipeline.timeline.shortened import fitting
 from pipeline.timeline.spells import Spells
 from pipeline.timeline.witness import Witness
 
@@ -127,11 +128,11 @@ class SessionTimeline:
     # ── turns ──────────────────────────────────────────────────────────────────────────────────
 
     def turn_over(self, trace: TurnTrace) -> Mapping[str, Any]:
-        """The server's record; the whole one follows."""
+        """The server's record, as a client is told it; the whole one follows."""
         record = self._records(trace)
         self._waiting.append((trace, record))
         self._settle()
-        return record
+        return fitting(record)
 
     def close(self) -> None:
         """The call is over: nothing more will be reported."""

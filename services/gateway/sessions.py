@@ -11,6 +11,7 @@ from typing import Any, Self
 from pipeline.errors import BadOfferError, LanguageModelError, ServerFullError, VisavisError
 from pipeline.session import Session
 from pipeline.timeline.session_timeline import SessionTimeline
+from pipeline.timeline.shortened import fitting
 from pipeline.webrtc.peer import Candidate
 from services.recordings import Recordings
 from services.stack import Stack
@@ -96,7 +97,7 @@ class Sessions:
                 route = {"pattern": "colocated", "dialect": self._stack.dialect}
 
                 def measured(record: Mapping[str, Any]) -> None:
-                    session.measured(record)
+                    session.measured(fitting(record))
                     self._telemetry.turn(record)
 
                 timeline = SessionTimeline(self._stack.clock, route, self._stack.loop_lag, measured)

@@ -1,12 +1,13 @@
 """What is sent over MQTT. The classes are the payloads' shape; web/schemas holds it as JSON Schema."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal
 
-from pipeline.timeline.turn_record import CONTENT, TurnRecord
+from pipeline.timeline.shortened import shortened
+from pipeline.timeline.turn_record import TurnRecord
 from services.slo import Verdict
 
 SCHEMA_VERSION: Final = 1
@@ -14,9 +15,6 @@ SCHEMA_VERSION: Final = 1
 
 LARGEST = 16_384
 """Bytes of a payload."""
-
-_LONGEST_TEXT = 500
-_MOST_DISTURBANCES = 20
 
 
 class Presence(StrEnum):
@@ -78,44 +76,24 @@ def encoded(payload: NodeState | Alarm) -> bytes:
 
 def encoded_turn(site: str, node: str, at: str, record: Mapping[str, Any]) -> bytes:
     """A `TurnReport`, of `LARGEST` bytes at most: what is longest in it is cut until it fits."""
-    turn = dict(record)
-    shortened: list[str] = []
-    while len(data := _turn_report(site, node, at, turn, shortened)) > LARGEST:
-        field, cut = _CUTS[len(shortened)]
-        turn[field] = None if turn.get(field) is None else cut(turn[field])
-        shortened.append(field)
-    return data
+
+    def report(turn: Mapping[str, Any], cut: Sequence[str]) -> bytes:
+        return _turn_report(site, node, at, turn, cut)
+
+    return report(*shortened(record, lambda turn, cut: len(report(turn, cut)) <= LARGEST))
 
 
-def _turn_report(site: str, node: str, at: str, turn: Mapping[str, Any], shortened: Sequence[str]) -> bytes:
+def _turn_report(site: str, node: str, at: str, turn: Mapping[str, Any], cut: Sequence[str]) -> bytes:
     return _json(
         {
             "schema_version": SCHEMA_VERSION,
             "site": site,
             "node": node,
             "at": at,
-            "shortened": shortened,
+            "shortened": cut,
             "turn": turn,
         }
     )
-
-
-def _longest(disturbances: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    longest = sorted(disturbances, key=lambda each: -each["duration_ms"])[:_MOST_DISTURBANCES]
-    return sorted(longest, key=lambda each: each["at_ms"])
-
-
-def _beginning(text: str) -> str:
-    return text if len(text) <= _LONGEST_TEXT else text[: _LONGEST_TEXT - 1] + "…"
-
-
-_CUTS: Sequence[tuple[str, Callable[[Any], Any]]] = (
-    ("stages", lambda stages: {**stages, "spans": []}),
-    ("render_freezes", _longest),
-    ("speech_gaps", _longest),
-    *((field, _beginning) for field in CONTENT),
-)
-"""What can be long in a record, in the order in which it is given up."""
 
 
 def _json(payload: Mapping[str, Any]) -> bytes:

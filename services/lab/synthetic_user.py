@@ -72,6 +72,8 @@ class SyntheticUser:
         self.sound = SoundTap(clock)
         self.pictures = PictureTap(clock, keep_pictures)
         self.told: list[Told] = []
+        self.telling = True
+        """Whether the server is told what is played and seen, and asked for its time."""
         self.over = asyncio.Event()
         """The call ended, from whichever side."""
         self._clock = clock
@@ -148,7 +150,7 @@ class SyntheticUser:
             await self._clock.sleep_until(self._clock.now() + min(_ASK_EVERY, 0.1 * 2**asked))
 
     def _tell(self, name: str, **data: Any) -> None:
-        if self._channel.readyState == "open":
+        if self.telling and self._channel.readyState == "open":
             self._channel.send(rtvi.message("client-message", {"t": name, "d": data}))
 
     async def negotiate(self, http: httpx.AsyncClient, url: str, way: Way | None) -> None:

@@ -137,6 +137,15 @@ def endurance(minutes: float) -> Benchmark:
 
 
 @measuring
+@click.option("-n", "--pairs", default=10, show_default=True, help="Stretches with, and as many without.")
+def observing(pairs: int) -> Benchmark:
+    """What a client's reports on what it plays and shows cost the server."""
+    from services.lab.bench.observing import benchmark
+
+    return benchmark(pairs)
+
+
+@measuring
 @click.option("-n", "--turns", default=20, show_default=True, help="Questions to each server.")
 @click.option("--only", multiple=True, help="One technique; repeatable. [default: all]")
 def techniques(turns: int, only: tuple[str, ...]) -> Benchmark:

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from pipeline.clock import VirtualClock
 from pipeline.events import ClockStamps, TurnInput, TurnTrace
 from pipeline.timeline.loop_lag import LoopLag
 from pipeline.timeline.session_timeline import SessionTimeline
 from pipeline.webrtc import rtvi
+from tests.pipeline.observed_call import BlockableClock
 
 _log = logging.getLogger(__name__)
 
@@ -27,7 +27,8 @@ PICTURE_PACKETS = 5
 """Of 1 Mbit/s, 25 pictures a second, and 1,200 bytes a packet."""
 REPORT_FRAMES = 10
 CLOCK_FRAMES = 100
-TURN_S, REPLY_S = 12, 6
+TURN_FRAMES, REPLY_FRAMES = 600, 300
+REPLY_S = REPLY_FRAMES * FRAME_S
 
 ORIGIN = 4_294_000_000
 
@@ -36,7 +37,7 @@ class Call:
     """50 frames of sound and 25 pictures a second; a turn every 12 s, half of which is its reply."""
 
     def __init__(self) -> None:
-        self.clock = VirtualClock(1000.0)
+        self.clock = BlockableClock(1000.0)
         self.turns = 0
         lag = LoopLag(self.clock)
         self.timeline = SessionTimeline(self.clock, {}, lag, self._measured)
@@ -45,28 +46,26 @@ class Call:
         self._sound: list[tuple[int, float]] = []
         self._pictures: list[tuple[int, float]] = []
 
-    async def last(self, seconds: float) -> None:
+    def last(self, seconds: float) -> None:
         for _ in range(round(seconds / FRAME_S)):
             self._next()
-            await self.clock.advance(FRAME_S)
+            self.clock.block(FRAME_S)
 
     def _next(self) -> None:
         now, frame = self.clock.now(), self._frame
-        within = frame * FRAME_S % TURN_S
-        speaking = within < REPLY_S
-        turn = f"t{int(frame * FRAME_S // TURN_S)}"
-        span = (within, within + FRAME_S) if speaking else None
+        number, played = divmod(frame, TURN_FRAMES)
+        turn, position = f"t{number}", played * FRAME_S if played < REPLY_FRAMES else None
+        span = None if position is None else (position, position + FRAME_S)
         self.timeline.voice_made(frame * 960, turn, span)
         self._sent("audio", frame * 960, self._sound, 1)
         if frame % PICTURE_FRAMES == 0:
-            position = within if speaking else None
-            self.timeline.picture_made(frame * 1800, now, turn, position, moving=speaking)
+            self.timeline.picture_made(frame * 1800, now, turn, position, moving=span is not None)
             self._sent("video", frame * 1800, self._pictures, PICTURE_PACKETS)
         if frame % CLOCK_FRAMES == 0:
             self.timeline.stamped(ClockStamps(now - 0.001, now, now, now + 0.001))
         if frame % REPORT_FRAMES == 0:
             self._report()
-        if within == pytest.approx(REPLY_S):
+        if played == REPLY_FRAMES:
             self._over(turn, now)
         self._frame += 1
 
@@ -99,25 +98,25 @@ class Call:
         json.dumps(record)
 
 
-async def test_a_second_of_a_call_takes_little() -> None:
+def test_a_second_of_a_call_takes_little() -> None:
     call, seconds = Call(), 240
-    await call.last(60)  # the ledgers are full
+    call.last(60)  # ledgers fill up
     began = time.process_time()
-    await call.last(seconds)
+    call.last(seconds)
     share = (time.process_time() - began) / seconds
-    # The clock that is moved here, the reports that are written here are in it: it is at most so much.
+    # At most: the reports are written here as well.
     _log.info("timeline: %.2f %% of a core for each session, at most", share * 100)
-    assert call.turns == (60 + seconds) // TURN_S
+    assert call.turns == (60 + seconds) * 50 // TURN_FRAMES
 
 
 @pytest.mark.slow
-async def test_an_hour_takes_no_more_memory_than_ten_minutes() -> None:
+def test_an_hour_takes_no_more_memory_than_ten_minutes() -> None:
     tracemalloc.start()
     try:
         call = Call()
         held = []
         for minutes in (10, 50):
-            await call.last(minutes * 60)
+            call.last(minutes * 60)
             gc.collect()
             held.append(tracemalloc.get_traced_memory()[0])
         _, peak = tracemalloc.get_traced_memory()

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from pipeline.timeline.record import empty_record
-from services.lab.bench import bargein, endurance, peer, quality, sessions, techniques
+from services.lab.bench import bargein, endurance, observing, peer, quality, sessions, techniques
 from services.lab.bench.sitting import Options, Sitting, Summary
 
 
@@ -43,7 +43,7 @@ def printed(summary: Summary) -> str:
     return console.export_text() + "\n".join(summary.remarks)
 
 
-@pytest.mark.parametrize("module", [bargein, endurance, peer, quality, sessions, techniques])
+@pytest.mark.parametrize("module", [bargein, endurance, observing, peer, quality, sessions, techniques])
 def test_nothing_measured_is_no_error(module: ModuleType) -> None:
     assert printed(module.summarise(sitting([]))) is not None
 
@@ -144,3 +144,11 @@ def test_interruptions_real_and_false() -> None:
     told = printed(summary)
     assert "it was interrupted" in told
     assert "+3 words" in told
+
+
+def test_observing_tells_what_the_reports_cost() -> None:
+    rows = [{"arm": observing.SILENT, "server_cores": 0.1 + k / 1000} for k in range(5)]
+    rows += [{"arm": observing.TOLD, "server_cores": 0.112 + k / 1000} for k in range(5)]
+    cost = observing.summarise(sitting(rows)).results["cost_percent_of_a_core"]
+    assert cost["value"] == pytest.approx(1.2)
+    assert cost["low"] <= 1.2 <= cost["high"]

@@ -54,7 +54,7 @@ def summarise(sitting: Sitting) -> Summary:
     shown = [
         tables.spreads("the server's use of the processor", spreads, "% of a core"),
         tables.plain(
-            "difference of medians", ("", "% of a core", "95 % low", "high"), [("", *cost.values())]
+            "difference of medians", ("", "% of a core", "95 % low", "high"), [("reports", *cost.values())]
         ),
     ]
     return Summary({"cost_percent_of_a_core": cost}, percent, shown)

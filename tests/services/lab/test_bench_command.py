@@ -115,6 +115,7 @@ def test_every_benchmark_says_what_it_measures() -> None:
         "bargein",
         "sessions",
         "endurance",
+        "observing",
         "techniques",
         "peer",
     } <= set(main.commands)

@@ -46,10 +46,8 @@ class TimedEncoder(Encoder):
             stamp = read(self._sender, RTP_TIMESTAMP)
             assert isinstance(stamp, int)
             self.origin = (stamp - self._first) % 2**32
-        assert frame.pts is not None
-        assert frame.time_base is not None
         # Taken before: encoding as H264 moves a frame into the codec's coarser time base.
-        pts = convert_timebase(frame.pts, frame.time_base, Fraction(1, self._clock_rate))
+        pts = self._pts(frame)
         payloads, timestamp = self._inner.encode(frame, force_keyframe)
         if self._first is None and payloads:
             self._first = pts
@@ -57,6 +55,24 @@ class TimedEncoder(Encoder):
 
     def pack(self, packet: "Packet[Any]") -> tuple[list[bytes], int]:
         return self._inner.pack(packet)
+
+    def _pts(self, frame: Frame) -> int:
+        """In units of the clock rate."""
+        assert frame.pts is not None
+        assert frame.time_base is not None
+        return convert_timebase(frame.pts, frame.time_base, Fraction(1, self._clock_rate))
+
+
+class VoiceEncoder(TimedEncoder):
+    """Opus, a packet for each frame.
+
+    libavcodec stamps a packet with its oldest sample, and that is one of the look-ahead. So the first packet
+    after a skip had the time stamp of what was skipped: it came late, and the skip was heard twice.
+    """
+
+    def encode(self, frame: Frame, force_keyframe: bool = False) -> tuple[list[bytes], int]:
+        payloads, timestamp = super().encode(frame, force_keyframe)
+        return payloads, timestamp if self._first is None else self._pts(frame) - self._first
 
 
 class VideoEncoder(TimedEncoder):
@@ -95,6 +111,6 @@ def tune_sender(transceiver: RTCRtpTransceiver, bitrate: Bitrate) -> TimedEncode
     if sender.kind == "video":
         encoder: TimedEncoder = VideoEncoder(sender, codecs[0], bitrate)
     else:
-        encoder = TimedEncoder(sender, codecs[0])
+        encoder = VoiceEncoder(sender, codecs[0])
     replace(sender, ENCODER, encoder)
     return encoder

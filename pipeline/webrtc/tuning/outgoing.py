@@ -7,8 +7,8 @@ from aiortc import RTCRtpSender
 
 from pipeline.webrtc.tuning.internals import SEND_RTP, SSRC, read, replace
 
-_RTP = struct.Struct("!xxxxII")
-"""The fixed part of RFC 3550's header from the third byte on: time stamp, SSRC."""
+_RTP = struct.Struct("!xxHII")
+"""The fixed part of RFC 3550's header from the third byte on: sequence number, time stamp, SSRC."""
 
 
 class _Outgoing:
@@ -18,14 +18,20 @@ class _Outgoing:
         assert callable(send)
         self._send = send
         self.listeners: dict[int, Callable[[int], None]] = {}
+        self._newest: dict[int, int] = {}
+        """SSRC → sequence number."""
 
     async def __call__(self, data: bytes) -> None:
         await self._send(data)
         if len(data) < _RTP.size:
             return  # RTCP's BYE
-        timestamp, ssrc = _RTP.unpack_from(data)
+        number, timestamp, ssrc = _RTP.unpack_from(data)
         listener = self.listeners.get(ssrc)
-        if listener is not None:  # else RTCP, or a retransmission, which has an SSRC of its own
+        if listener is None:
+            return  # RTCP, or a retransmission to a client that gives those an SSRC of their own (RFC 4588)
+        newest = self._newest.get(ssrc)
+        if newest is None or 0 < (number - newest) % 2**16 < 2**15:
+            self._newest[ssrc] = number
             listener(timestamp)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from pipeline.clock import MonotonicClock
 from pipeline.events import WIRE_RATE
+from pipeline.timeline.render_freezes import STALL
 from services.lab.arrivals import Heard
 from services.lab.heard_sound import HeardSound
 from services.lab.network.profiles import Profile
@@ -97,10 +98,10 @@ class ScriptedCall:
         waits = [Hole((a.at + 0.02 - began) * 1000, (b.at - a.at) * 1000) for a, b in pairwise(heard)]
         return max(waits, key=lambda wait: wait.duration)
 
-    def longest_still(self) -> float:
-        """The longest time between two pictures since the question, ms."""
-        seen = [at for at, _ in self.user.pictures.seen if at >= self._asked]
-        return max(later - earlier for earlier, later in pairwise(seen)) * 1000
+    def stills(self) -> list[float]:
+        """The times between two pictures, from a second before the question on, where they were long; ms."""
+        seen = [at for at, _ in self.user.pictures.seen if at >= self._asked - 1.0]
+        return [(b - a) * 1000 for a, b in pairwise(seen) if b - a >= STALL - 0.01]
 
     def longest_drawing(self) -> float:
         """The longest time between two pictures that the server had drawn since the question, ms."""

@@ -93,7 +93,16 @@ async def test_the_face_is_drawn_for_the_time_it_is_shown_at_and_never_in_a_burs
     clock = VirtualClock()
     performer = Still()
     track = FaceTrack(
-        clock, 0.0, Playout(clock, Deaf()), performer, Blank(), lambda: Mood.IDLE, Here(), fps=25
+        clock,
+        0.0,
+        Playout(clock, Deaf()),
+        performer,
+        Blank(),
+        lambda: Mood.IDLE,
+        Here(),
+        Unobserved(),
+        lambda: None,
+        fps=25,
     )
     first = await stamps(track, clock, 5)
     await clock.advance(1.0)

@@ -20,6 +20,9 @@ pytestmark = pytest.mark.loopback
 TOLERANCE_MS = 20
 """A packet of sound."""
 
+EAR_MS = 30
+"""That, and 10 ms by which a codec rings on into a silence."""
+
 PICTURE_MS = 40
 
 PLAYOUT_MS = PLAYOUT * 1000
@@ -34,11 +37,27 @@ def near(expected: float) -> Any:
     return pytest.approx(expected, abs=TOLERANCE_MS)
 
 
-async def gap_in(call: ScriptedCall) -> Mapping[str, Any]:
-    """The one gap of the turn under way, which is the one that the waveform shows."""
-    gap = only((await call.record())["speech_gaps"])
+def assert_audible(call: ScriptedCall, gap: Mapping[str, Any]) -> None:
+    """The waveform shows this gap, and no other."""
     (silence,) = call.silences()
-    assert (gap["at_ms"], gap["duration_ms"]) == (near(silence.at), near(silence.duration))
+    assert gap["at_ms"] == pytest.approx(silence.at, abs=EAR_MS)
+    assert gap["duration_ms"] == pytest.approx(silence.duration, abs=EAR_MS)
+
+
+def worst_freeze(call: ScriptedCall, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The worst of those that were found, all of which this client saw as well: a busy machine has more."""
+    found, seen = record["render_freezes"], call.stills()
+    assert all(any(freeze["duration_ms"] == near(still) for still in seen) for freeze in found)
+    assert len(found) <= len(seen)
+    worst = max(found, key=lambda freeze: freeze["duration_ms"])
+    assert worst["duration_ms"] == near(max(seen))
+    return worst
+
+
+async def gap_in(call: ScriptedCall) -> Mapping[str, Any]:
+    """The one gap of the turn under way."""
+    gap = only((await call.record())["speech_gaps"])
+    assert_audible(call, gap)
     return gap
 
 
@@ -46,7 +65,8 @@ async def test_where_nothing_goes_wrong_nothing_is_found() -> None:
     async with scripted_call() as call:
         for _ in range(3):
             record = await call.turn()
-            assert (record["speech_gaps"], record["render_freezes"]) == ([], [])
+            assert record["speech_gaps"] == []
+            assert len(record["render_freezes"]) <= len(call.stills()), "a busy machine has some"
             assert record["stages_violated"] is None, "nobody knows when a typed question was spoken"
             assert record["time_to_first_audio_ms"] == near(call.first_audio + PLAYOUT_MS)
             assert record["clock_bound_ms"] < TOLERANCE_MS
@@ -59,14 +79,11 @@ async def test_packets_that_are_lost() -> None:
         await call.until_heard("asking")
         call.relay.block(0.2, Direction.DOWN)
         record = await call.record()
-        (silence,) = call.silences()
-        still = call.longest_still()
-    gap, freeze = only(record["speech_gaps"]), only(record["render_freezes"])
+    gap, freeze = only(record["speech_gaps"]), worst_freeze(call, record)
+    assert_audible(call, gap)
     assert gap["duration_ms"] == near(200)
-    assert (gap["at_ms"], gap["duration_ms"]) == (near(silence.at), near(silence.duration))
     assert gap["at_ms"] == pytest.approx(1000 * (SENTENCE_SECONDS + 3 * WORD_SECONDS), abs=60)
     assert 200 <= freeze["duration_ms"] <= 200 + 2 * PICTURE_MS
-    assert freeze["duration_ms"] == near(still)
     assert (gap["cause"], freeze["cause"]) == ("network", "network")
 
 
@@ -76,12 +93,11 @@ async def test_packets_that_are_late() -> None:
         await call.until_heard("asking")
         call.relay.delay(0.25, 0.1, Direction.DOWN)
         record = await call.record()
-        wait, still = call.longest_wait(), call.longest_still()
-    gap, freeze = only(record["speech_gaps"]), only(record["render_freezes"])
+        wait = call.longest_wait()
+    gap, freeze = only(record["speech_gaps"]), worst_freeze(call, record)
     assert gap["duration_ms"] == near(250 - PLAYOUT_MS), "the rest is what a buffer is for"
     assert gap["at_ms"] == near(wait.at)
     assert freeze["duration_ms"] == near(250 + PICTURE_MS)
-    assert freeze["duration_ms"] == near(still)
     assert (gap["cause"], freeze["cause"]) == ("network", "network")
 
 
@@ -113,13 +129,10 @@ async def test_a_loop_that_stands_still() -> None:
         await call.until_heard("asking")
         call.server.block_loop(0.2)
         record = await call.record()
-        (silence,) = call.silences()
-        still = call.longest_still()
-    gap, freeze = only(record["speech_gaps"]), only(record["render_freezes"])
+    gap, freeze = only(record["speech_gaps"]), worst_freeze(call, record)
+    assert_audible(call, gap)
     assert gap["duration_ms"] == near(200)
-    assert (gap["at_ms"], gap["duration_ms"]) == (near(silence.at), near(silence.duration))
     assert 200 <= freeze["duration_ms"] <= 200 + 2 * PICTURE_MS
-    assert freeze["duration_ms"] == near(still)
     assert (gap["cause"], freeze["cause"]) == ("loop", "loop")
 
 
@@ -129,10 +142,8 @@ async def test_encoders_that_take_long() -> None:
         await call.until_heard("asking")
         call.server.block_encoders(0.2)
         record = await call.record()
-        still = call.longest_still()
-    gap, freeze = only(record["speech_gaps"]), only(record["render_freezes"])
+    gap, freeze = only(record["speech_gaps"]), worst_freeze(call, record)
     assert gap["duration_ms"] == near(200)
-    assert freeze["duration_ms"] == near(still)
     assert (gap["cause"], freeze["cause"]) == ("encode", "encode")
 
 
@@ -144,7 +155,7 @@ async def test_a_renderer_that_pauses(seconds: float) -> None:
         call.server.script.drawing_takes = seconds
         record = await call.record()
         drawing = call.longest_drawing()
-    freeze = only(record["render_freezes"])
+    freeze = worst_freeze(call, record)
     assert freeze["duration_ms"] == near(drawing)
     assert freeze["duration_ms"] == near(1000 * seconds + PICTURE_MS), "the next was due a picture later"
     assert (freeze["cause"], freeze["w3c"]) == ("render", True)

@@ -126,7 +126,7 @@ async def open_page(
         page, told = await context.new_page(), DemoPage(clock)
         await told.prepare(page)
         if relay is not None:
-            await page.route("**/api/offer", lambda route: _through(route, relay))
+            await page.route("**/api/offer", lambda route: through(route, relay))
         await page.goto(url)
         await page.get_by_role("button", name="Start talking").click()
         await page.locator("#frame[data-picture=live]").wait_for(timeout=_CONNECTED_WITHIN * 1000)
@@ -141,7 +141,7 @@ async def _close(browser: Browser) -> None:
         await browser.close()
 
 
-async def _through(route: Route, relay: Relay) -> None:
+async def through(route: Route, relay: Relay) -> None:
     """An offer and its answer on their way through a relay; candidates that are told later stay here."""
     if route.request.method != "POST":
         await route.fulfill(json={"status": "success"})

@@ -1,0 +1,164 @@
+"""What a real Chromium missed and did not show is found, with its size and cause, and nothing else is."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from playwright.async_api import Browser, Page, expect
+
+from pipeline.clock import MonotonicClock
+from services.lab.network.profiles import Profile
+from services.lab.network.relay import Direction, Relay
+from services.lab.soak.demo_page import through
+from tests.scripted_server import scripted_server
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+Launch = Callable[..., Awaitable[Browser]]
+
+_log = logging.getLogger(__name__)
+
+CLEAN_TURNS = 10
+
+LONGEST_S = 120.0
+"""Of a call; one that hangs is a failed test."""
+
+TELL = """
+  const make = RTCPeerConnection.prototype.createDataChannel;
+  RTCPeerConnection.prototype.createDataChannel = function (...options) {
+    const channel = make.apply(this, options);
+    channel.addEventListener("message", ({ data }) => window.told(data));
+    return channel;
+  };
+"""
+
+
+class PageCall:
+    """The page in a call with the scripted server, through a relay. Made by `in_call`."""
+
+    def __init__(self, page: Page, relay: Relay) -> None:
+        self.page = page
+        self.relay = relay
+        self._told: asyncio.Queue[tuple[str, dict[str, Any]]] = asyncio.Queue()
+
+    async def open(self, url: str) -> None:
+        await self.page.expose_function("told", self._receive)
+        await self.page.add_init_script(TELL)
+        await self.page.route("**/api/offer", lambda route: through(route, self.relay))
+        await self.page.goto(url)
+        await self.page.get_by_role("button", name="Start talking").click()
+        await expect(self.page.locator("#frame")).to_have_attribute("data-picture", "live", timeout=20_000)
+
+    async def say(self) -> None:
+        message = self.page.get_by_label("Message to Vis")
+        await message.fill("How are you?")
+        await message.press("Enter")
+
+    async def until_heard(self, word: str) -> None:
+        """Until a word of the reply sets in."""
+        while (await self._next("bot-tts-text"))["text"] != word:
+            pass
+
+    async def record(self) -> Mapping[str, Any]:
+        """Of this turn, when it is over and the page's reports on it are in."""
+        return (await self._next("visavis.measured"))["record"]
+
+    async def turn(self) -> Mapping[str, Any]:
+        await self.say()
+        return await self.record()
+
+    async def _next(self, kind: str) -> dict[str, Any]:
+        while True:
+            told, data = await self._told.get()
+            if told == kind:
+                return data
+
+    def _receive(self, text: str) -> None:
+        message = json.loads(text)
+        data = message.get("data") or {}
+        self._told.put_nowait((data.get("type", message["type"]), data))
+
+
+@asynccontextmanager
+async def in_call(launch: Launch) -> AsyncIterator[PageCall]:
+    """A call in which one turn has gone well."""
+    browser = await launch()
+    context = await browser.new_context(permissions=["microphone"])
+    async with (
+        asyncio.timeout(LONGEST_S),
+        scripted_server() as server,
+        Relay(Profile(), MonotonicClock()) as relay,
+    ):
+        call = PageCall(await context.new_page(), relay)
+        await call.open(server.url)
+        await call.turn()
+        yield call
+        await context.close()
+
+
+async def test_a_clean_call_has_no_gap(launch: Launch) -> None:
+    async with in_call(launch) as call:
+        records = [await call.turn() for _ in range(CLEAN_TURNS)]
+    skews = [record["av_skew_ms"]["p50"] for record in records]
+    freezes = [freeze for record in records for freeze in record["render_freezes"]]
+    _log.info("skew of each turn, ms: %s; freezes: %s", skews, freezes)
+    assert [record["speech_gaps"] for record in records] == [[]] * CLEAN_TURNS
+    assert not any(freeze["w3c"] for freeze in freezes)
+
+
+async def test_packets_that_are_lost(launch: Launch) -> None:
+    async with in_call(launch) as call:
+        records = []
+        for _ in range(3):
+            await call.say()
+            await call.until_heard("asking")
+            call.relay.block(0.2, Direction.DOWN)
+            records.append(await call.record())
+    _log.info("gaps: %s", [record["speech_gaps"] for record in records])
+    _log.info("freezes: %s", [record["render_freezes"] for record in records])
+    for record in records:
+        (gap,) = record["speech_gaps"]
+        assert gap["duration_ms"] == pytest.approx(200, abs=20)
+        assert gap["at_ms"] == pytest.approx(1600, abs=300), "a page tells four times a second what it missed"
+        worst = max(record["render_freezes"], key=lambda freeze: freeze["duration_ms"])
+        assert 200 <= worst["duration_ms"] <= 360
+        assert (gap["cause"], worst["cause"]) == ("network", "network")
+
+
+async def test_packets_that_are_late(launch: Launch) -> None:
+    async with in_call(launch) as call:
+        await call.say()
+        await call.until_heard("asking")
+        call.relay.delay(0.4, 0.1, Direction.DOWN)
+        record = await call.record()
+    _log.info("gaps: %s; freezes: %s", record["speech_gaps"], record["render_freezes"])
+    (gap,) = record["speech_gaps"]
+    assert 200 <= gap["duration_ms"] <= 420, "what its buffer did not hold"
+    assert gap["cause"] == "network"
+
+
+async def test_a_page_in_the_background_is_not_painted(launch: Launch) -> None:
+    async with in_call(launch) as call:
+        await call.say()
+        await call.until_heard("very")
+        await hide(call.page)
+        await call.until_heard("What")
+        await call.page.bring_to_front()
+        record = await call.record()
+        assert (await call.turn())["render_freezes"] == []
+    _log.info("freezes: %s", record["render_freezes"])
+    assert {freeze["cause"] for freeze in record["render_freezes"]} <= {"paint"}
+    assert record["speech_gaps"] == []
+
+
+async def hide(page: Page) -> None:
+    """Open another tab in front of it. Playwright has pages believe that they are in front, unless told."""
+    devtools = await page.context.new_cdp_session(page)
+    await devtools.send("Emulation.setFocusEmulationEnabled", {"enabled": False})
+    other = await page.context.new_page()
+    await other.bring_to_front()
+    assert await page.evaluate("document.hidden")

@@ -1,14 +1,16 @@
 """Time to first audio in Chromium, as the server's record has it, against a recording of the same call.
 
-The recording holds what was said and what was heard, in step, and knows nothing of clocks, RTP or reports.
-Between the two lies what the sound card takes in both directions, which no page can see. It is the same for
-whatever the page plays, and so measured with tones, which the page plays in answer to tones.
+The recording holds what was said and what was heard, in step, and knows nothing of RTP or reports. It also
+says, in the client's place, when the user's speech ended. Between what a browser knows and the recording lies
+the sound card, which no page can see. What it takes is the same for all that a page plays, and so measured
+with tones, of which the page says when it means them to be heard.
 """
 
 import asyncio
 import json
+import logging
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,15 +18,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.async_api import BrowserContext, Page, Playwright, Route, expect
+from playwright.async_api import Page, Playwright, expect
 
+from pipeline.clock import MonotonicClock
 from pipeline.events import WIRE_RATE, Pcm
 from tests.browser.conftest import CHROMIUM, FLAGS
-from tests.browser.watch import until
 from tests.browser.waveform.edges import Sound, sounds
-from tests.browser.waveform.sound_card import SoundCard, missing, sides, sound_card
+from tests.browser.waveform.sound_card import Recording, SoundCard, missing, sound_card
 from tests.serving import serving
 from tests.speech import silence, spoken, write_wav
+
+_log = logging.getLogger(__name__)
 
 pytestmark = [pytest.mark.browser, pytest.mark.models, pytest.mark.engine, pytest.mark.slow]
 
@@ -43,35 +47,32 @@ QUESTIONS = (
     "Why do people yawn when they are tired?",
 )
 
-HERE = Path(__file__).parent / "waveform"
-EARS = (HERE / "ears.js").read_text()
+SCRIPT = (Path(__file__).parent / "waveform" / "tones.js").read_text()
 
-TONES = 8
+TONES = 5
+"""Each time."""
+
+BETWEEN = 4
+"""Questions from one time to the next."""
+
 PAUSE = 1.0
 """Seconds of silence between what is said."""
+
+STRUCK = 300
+"""Of a tone that sets in at once and the silence before it."""
 
 TURN_TIMEOUT_S = 60.0
 
 MEDIAN_MS, P95_MS = 15.0, 30.0
 """How far the record may be from the recording."""
 
-Line = Callable[[str], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """ms of one turn: by the record, by the page's energy gate, and by the recording."""
+    """A question whose speech ended at `end`, seconds of the recording, and what the server made of it."""
 
-    recorded: float
-    witnessed: float | None
-    heard: float
-
-
-@pytest.fixture
-def line(request: pytest.FixtureRequest) -> Line:
-    """Prints, whether the test passes or not: these are figures to be quoted."""
-    reporter = request.config.pluginmanager.get_plugin("terminalreporter")
-    return lambda text: reporter.write_line(text) if reporter is not None else None
+    end: float
+    records: Sequence[dict[str, Any]]
 
 
 @pytest.fixture
@@ -83,41 +84,42 @@ def installed() -> None:
 
 
 async def test_time_to_first_audio_is_that_of_the_waveform(
-    installed: None, playwright_driver: Playwright, tmp_path: Path, line: Line
+    chromium: Path, installed: None, playwright_driver: Playwright, tmp_path: Path
 ) -> None:
-    recording = tmp_path / "both.raw"
     settings = {"llm.sampling.max_output_tokens": 24, "agent.greeting": ""}
     async with sound_card(tmp_path) as card:
         with serving(settings) as served:
-            async with browsing(playwright_driver, card) as context, card.recording(recording):
-                page, told = await in_a_call(context, served.url)
-                waits = await answered_tones(page, card, tmp_path)
-                turns = [await asked(card, tmp_path, text, told) for text in QUESTIONS]
-                waits += await answered_tones(page, card, tmp_path)
-    said, played = (sounds(side, PAUSE) for side in sides(recording))
-    assert len(said) == 2 * TONES + len(QUESTIONS)
-    tones, questions = [*said[:TONES], *said[-TONES:]], said[TONES:-TONES]
-    loops = [wait - (_after(played, tone) - tone.end) * 1000 for wait, tone in zip(waits, tones, strict=True)]
-    constant = float(np.median(loops))
-    compared = list(_compared(turns, questions, played))
-    line("")
-    line(f"sound card, there and back: {spread([-loop for loop in loops])}; first half, second half:")
-    line(
-        f"  {np.median(loops[:TONES]):.1f}, {np.median(loops[TONES:]):.1f} ms; not compared: "
-        f"{len(QUESTIONS) - len(compared)} of {len(QUESTIONS)}"
-    )
-    errors = [turn.recorded - turn.heard - constant for turn in compared]
-    gate = [turn.witnessed - turn.heard - constant for turn in compared if turn.witnessed is not None]
-    line(f"time to first audio: {spread([turn.heard for turn in compared])}")
-    line(f"record less waveform: {spread(errors)}")
-    line(f"energy gate less waveform: {spread(gate)}")
-    assert len(compared) >= 10
-    assert abs(np.median(errors)) <= MEDIAN_MS
-    assert np.percentile(np.abs(errors), 95) <= P95_MS
+            async with browsing(playwright_driver, card) as page, card.recording() as recording:
+                caller = Caller(page, card, recording, tmp_path)
+                await caller.call(served.url)
+                meant, turns = [await caller.tones()], []
+                for first in range(0, len(QUESTIONS), BETWEEN):
+                    turns += [await caller.ask(text) for text in QUESTIONS[first : first + BETWEEN]]
+                    meant.append(await caller.tones())
+    _, played = recording.sides
+    heard = sounds(played, PAUSE)
+    taken = [[1000 * (at - _struck(played, heard, at)) for at in times] for times in meant]
+    constant = float(np.median(taken))
+    _log.info("tones, meant less heard, ms: %.1f; each time: %s", constant, np.median(taken, axis=1).round(1))
+    waits, records, witnesses = [], [], []
+    for turn in turns:
+        begun = next((sound.start for sound in heard if sound.end > turn.end), None)
+        if begun is None or begun < turn.end or not _whole(turn):
+            continue
+        waits.append(1000 * (begun - turn.end))
+        records.append(turn.records[0]["time_to_first_audio_ms"] - waits[-1] - constant)
+        if turn.records[0]["first_audio_witness_ms"] is not None:
+            witnesses.append(turn.records[0]["first_audio_witness_ms"] - waits[-1] - constant)
+    _log.info("time to first audio, ms: %s", spread(waits))
+    _log.info("record less waveform, ms: %s", spread(records))
+    _log.info("energy gate less waveform, ms: %s", spread(witnesses))
+    assert len(records) >= 10
+    assert abs(np.median(records)) <= MEDIAN_MS
+    assert np.percentile(np.abs(records), 95) <= P95_MS
 
 
 @asynccontextmanager
-async def browsing(driver: Playwright, card: SoundCard) -> AsyncIterator[BrowserContext]:
+async def browsing(driver: Playwright, card: SoundCard) -> AsyncIterator[Page]:
     """Chromium with that sound card's devices, and no others."""
     real = [flag for flag in FLAGS if flag != "--use-fake-device-for-media-stream"]
     browser = await driver.chromium.launch(
@@ -127,80 +129,83 @@ async def browsing(driver: Playwright, card: SoundCard) -> AsyncIterator[Browser
         ignore_default_args=["--mute-audio"],
     )
     try:
-        yield await browser.new_context(permissions=["microphone"])
+        context = await browser.new_context(permissions=["microphone"])
+        yield await context.new_page()
     finally:
         await browser.close()
 
 
-async def in_a_call(context: BrowserContext, url: str) -> tuple[Page, asyncio.Queue[dict[str, Any]]]:
-    """The page, and the records of turns as it gets them."""
-    told: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-    page = await context.new_page()
-    await page.expose_function("measured", lambda text: told.put_nowait(json.loads(text)["data"]["record"]))
-    await page.add_init_script(EARS)
+class Caller:
+    """Somebody who talks into the page, and whose every word and every sound heard is recorded."""
 
-    async def fulfill(route: Route) -> None:
-        await route.fulfill(path=HERE / Path(route.request.url).name)
+    def __init__(self, page: Page, card: SoundCard, recording: Recording, folder: Path) -> None:
+        self._page = page
+        self._card = card
+        self._recording = recording
+        self._folder = folder
+        self._measured: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+        self._tie = 0.0
+        """The page's clock less the recording's time, but for the sound card."""
 
-    await page.route("**/waveform/*", fulfill)
-    await page.goto(url)
-    await page.evaluate("ears.listen()")
-    await page.get_by_role("button", name="Start talking").click()
-    await expect(page.locator("#frame")).to_have_attribute("data-picture", "live", timeout=20_000)
-    return page, told
+    async def call(self, url: str) -> None:
+        await self._page.expose_function("measured", self._receive)
+        await self._page.add_init_script(SCRIPT)
+        await self._page.goto(url)
+        await self._page.get_by_role("button", name="Start talking").click()
+        await expect(self._page.locator("#frame")).to_have_attribute("data-picture", "live", timeout=20_000)
+        self._tie = self._recording.began + await self._ahead()
 
+    async def tones(self) -> list[float]:
+        """When the page means tones to be heard that it plays, seconds of the recording."""
+        waits = np.random.default_rng(1).uniform(PAUSE + 0.3, PAUSE + 0.5, TONES).tolist()
+        meant: list[float] = await self._page.evaluate("(waits) => playTones(waits)", waits)
+        return [at - self._tie for at in meant]
 
-async def answered_tones(page: Page, card: SoundCard, folder: Path) -> list[float]:
-    """ms from the end of each tone to the one that the page played for it, by the page."""
-    await page.evaluate("ears.waits = []; ears.answering = true")
-    await page.get_by_role("button", name="Mute").click()
-    rng = np.random.default_rng(1)
-    time = np.arange(round(0.2 * WIRE_RATE)) / WIRE_RATE
-    tone: Pcm = (8000 * np.sin(2 * np.pi * 1000 * time)).astype(np.int16)
-    pieces = [piece for _ in range(TONES) for piece in (tone, silence(rng.uniform(1.2, 1.5)))]
-    await card.say(write_wav(folder / "tones.wav", np.concatenate([silence(PAUSE), *pieces])))
-    await until(page, f"ears.waits.length === {TONES}")
-    await page.get_by_role("button", name="Mute").click()
-    waits: list[float] = await page.evaluate("ears.answering = false; ears.waits.map((wait) => wait * 1000)")
-    return waits
+    async def ask(self, text: str) -> Turn:
+        """Ask, say when the question ended, and hear the reply out."""
+        file = write_wav(self._folder / "question.wav", np.concatenate([silence(PAUSE), spoken(text)]))
+        await self._card.say(file)
+        said, _ = self._recording.sides
+        end = sounds(said, PAUSE)[-1].end
+        await self._page.evaluate("(at) => speechEnded(at)", end + self._tie)
+        async with asyncio.timeout(TURN_TIMEOUT_S):
+            records = [await self._measured.get()]
+        while not self._measured.empty():
+            records.append(self._measured.get_nowait())
+        return Turn(end, records)
 
+    def _receive(self, text: str) -> None:
+        self._measured.put_nowait(json.loads(text)["data"]["record"])
 
-async def asked(
-    card: SoundCard, folder: Path, text: str, told: asyncio.Queue[dict[str, Any]]
-) -> list[dict[str, Any]]:
-    """Ask, and hear the reply out. The records of the turns that the server made of it."""
-    await card.say(write_wav(folder / "question.wav", np.concatenate([silence(PAUSE), spoken(text)])))
-    async with asyncio.timeout(TURN_TIMEOUT_S):
-        records = [await told.get()]
-    while not told.empty():
-        records.append(told.get_nowait())
-    return records
-
-
-def _compared(turns: list[list[dict[str, Any]]], questions: list[Sound], played: list[Sound]) -> list[Turn]:
-    """What can be: a question that was answered once, after its end."""
-    found = []
-    for records, question in zip(turns, questions, strict=True):
-        record = records[0]
-        if len(records) != 1 or record["speech_end_by"] != "client" or record["failed"] is not None:
-            continue
-        if record["time_to_first_audio_ms"] is None or any(_within(question, sound) for sound in played):
-            continue
-        heard = (_after(played, question) - question.end) * 1000
-        found.append(Turn(record["time_to_first_audio_ms"], record.get("first_audio_witness_ms"), heard))
-    return found
+    async def _ahead(self) -> float:
+        """The page's clock less the machine's, by the quickest of many answers."""
+        clock = MonotonicClock()
+        answers = []
+        for _ in range(40):
+            asked = clock.now()
+            shown = await self._page.evaluate("pageNow()")
+            answered = clock.now()
+            answers.append((answered - asked, shown - (asked + answered) / 2))
+        return min(answers)[1]
 
 
-def _within(question: Sound, sound: Sound) -> bool:
-    return sound.start < question.end and sound.end > question.start
+def _whole(turn: Turn) -> bool:
+    """Answered once, as a whole, and nothing is unknown that is to be compared."""
+    record = turn.records[0]
+    known = record["time_to_first_audio_ms"] is not None and record["speech_end_by"] == "client"
+    return len(turn.records) == 1 and known and record["failed"] is None
 
 
-def _after(played: list[Sound], said: Sound) -> float:
-    return next(sound.start for sound in played if sound.start > said.end)
+def _struck(pcm: Pcm, heard: Sequence[Sound], meant: float) -> float:
+    """When a tone's first sample was played: a frame only says in which 10 ms that was."""
+    tone = min(heard, key=lambda sound: abs(sound.start - meant))
+    start = round(tone.start * WIRE_RATE)
+    loud = np.flatnonzero(np.abs(pcm[start : start + WIRE_RATE // 10].astype(np.int32)) > STRUCK)
+    return (start + int(loud[0])) / WIRE_RATE
 
 
-def spread(values: list[float]) -> str:
+def spread(values: Sequence[float]) -> str:
     if not values:
         return "none"
     p5, median, p95 = np.percentile(values, [5, 50, 95])
-    return f"median {median:.1f}, p5 {p5:.1f}, p95 {p95:.1f} ms, n {len(values)}"
+    return f"median {median:.1f}, p5 {p5:.1f}, p95 {p95:.1f}, n {len(values)}"

@@ -2,14 +2,16 @@
  * What of the avatar reached eye and ear, and when: RTP time stamps beside the page's clock, told in small
  * batches to the server, which alone knows what they carried.
  *
- * Sound: `getSynchronizationSources` says which sample was taken from the jitter buffer when; what the sound
- * device still keeps of it comes on top. Pictures: `requestVideoFrameCallback` says when one is to be seen.
+ * Sound: `getSynchronizationSources` says which packet was taken from the jitter buffer when; what decoder and
+ * sound device still keep of it comes on top. Pictures: `requestVideoFrameCallback` says when one is to be seen.
  * The estimates that browsers make from RTCP (`captureTime`, `estimatedPlayoutTimestamp`) are not used: against
  * a sender that stamps its reports late they are off by tens of milliseconds.
  */
 
 import { now, seconds } from "./clock.js";
 import { Concealment } from "./concealment.js";
+import { PlayoutDelay } from "./playout.js";
+import { SoundMoments } from "./sound_moments.js";
 import { Witness } from "./witness.js";
 
 const LOOK_INTERVAL_MS = 40;
@@ -19,7 +21,6 @@ const MOST_MOMENTS = 128;
 
 export class Observer {
   #receiver;
-  #deviceDelayMs;
   #send;
   #witness;
   #video = null;
@@ -29,17 +30,16 @@ export class Observer {
   #timers = [];
   #heard = null;
   #concealment = new Concealment();
-  #sound = [];
+  #delay = new PlayoutDelay();
+  #sound = new SoundMoments();
   #pictures = [];
 
   /**
-   * @param {{receiver: RTCRtpReceiver, deviceDelayMs: () => number, send: (observed: object) => void,
-   *   witness?: Witness}} parts `receiver` of the avatar's voice; `deviceDelayMs`: how long the sound device
-   *   keeps a sample
+   * @param {{receiver: RTCRtpReceiver, send: (observed: object) => void, witness?: Witness}} parts `receiver` of
+   *   the avatar's voice
    */
-  constructor({ receiver, deviceDelayMs, send, witness = new Witness() }) {
+  constructor({ receiver, send, witness = new Witness() }) {
     this.#receiver = receiver;
-    this.#deviceDelayMs = deviceDelayMs;
     this.#send = send;
     this.#witness = witness;
   }
@@ -76,21 +76,23 @@ export class Observer {
   }
 
   #listen() {
+    this.#witness.look();
     const source = this.#receiver.getSynchronizationSources?.()[0];
     // The stamp is on the scale of performance.timeOrigin + performance.now().
     if (source?.rtpTimestamp === undefined || source.timestamp === this.#heard) return;
     this.#heard = source.timestamp;
-    this.#sound.push([source.rtpTimestamp, source.timestamp / 1000]);
+    this.#sound.add(source.rtpTimestamp, source.timestamp / 1000);
   }
 
   async #report() {
     const counted = await this.#counted();
-    const late = this.#deviceDelayMs() / 1000;
+    this.#delay.update(counted);
+    const late = this.#delay.deviceMs / 1000;
     this.#send({
-      sound: this.#sound.splice(0).slice(-MOST_MOMENTS).map(([rtpTimestamp, at]) => [rtpTimestamp, at + late]),
+      sound: this.#sound.take(late).slice(-MOST_MOMENTS),
       concealed: this.#concealment.update(counted, now() + late).slice(-MOST_MOMENTS),
       pictures: this.#pictures.splice(0).slice(-MOST_MOMENTS),
-      audible: this.#witness.take().slice(-MOST_MOMENTS),
+      audible: this.#witness.take().slice(-MOST_MOMENTS).map((at) => at + late),
       hidden: this.#video?.ownerDocument.hidden ?? true,
       lacks: this.#lacks(),
     });

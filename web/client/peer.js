@@ -51,7 +51,6 @@ export class PeerLink extends EventTarget {
     this.#playout = new PlayoutReporter(receiver, (report) => this.sendMessage("visavis.playout", report));
     this.#observer = new Observer({
       receiver,
-      deviceDelayMs: () => this.#playout.deviceDelayMs,
       send: (observed) => this.sendMessage("visavis.observed", observed),
     });
     this.#pc.addEventListener("icecandidate", ({ candidate }) => candidate && this.#queueCandidate(candidate));

@@ -27,11 +27,6 @@ export class PlayoutReporter {
     return this.#delay.ms;
   }
 
-  /** The sound device's part of it. */
-  get deviceDelayMs() {
-    return this.#delay.deviceMs;
-  }
-
   /** @param {{type: string, data: object}} message from the server */
   observe({ type, data }) {
     switch (type) {

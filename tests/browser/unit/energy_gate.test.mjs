@@ -9,10 +9,11 @@ const LEVEL = 10 ** (-50 / 20);
 /** What the worklet finds around it. */
 let EnergyGate;
 let onsets;
+let silences;
 let gate;
 globalThis.sampleRate = RATE;
 globalThis.AudioWorkletProcessor = class {
-  port = { postMessage: (onset) => onsets.push(onset) };
+  port = { postMessage: ({ onset, silent }) => (silent ? (silences += 1) : onsets.push(onset)) };
 };
 globalThis.registerProcessor = (name, processor) => {
   assert.equal(name, "energy-gate");
@@ -23,6 +24,7 @@ await import("../../../web/client/energy_gate.js");
 beforeEach(() => {
   globalThis.currentFrame = 0;
   onsets = [];
+  silences = 0;
   gate = new EnergyGate();
 });
 
@@ -51,6 +53,15 @@ test("each run after a silent frame is a new one", () => {
   hear([0.1, 0], [0.1, 0.1], [0.02, 0], [0.1, 0.1]);
   assert.equal(onsets.length, 2);
   assert.ok(Math.abs(onsets[1] - 0.22) < 0.011);
+});
+
+test("half a second without a run is told once after each time that there was one", () => {
+  hear([1, 0], [0.1, 0.1], [0.45, 0], [0.1, 0.1], [0.03, 0], [0.03, 0.1]);
+  assert.equal(silences, 0);
+  hear([2, 0]);
+  assert.equal(silences, 1);
+  hear([0.1, 0.1], [0.6, 0]);
+  assert.equal(silences, 2);
 });
 
 test("where nothing is connected there is no run, and none goes on over it", () => {

@@ -3,6 +3,7 @@ import { beforeEach, test } from "node:test";
 
 import { now, seconds } from "../../../web/client/clock.js";
 import { Observer } from "../../../web/client/observer.js";
+import { DECODER_DELAY } from "../../../web/client/sound_moments.js";
 
 const REPORT_MS = 240;
 const LOOK_MS = 40;
@@ -32,6 +33,8 @@ class FakeVideo {
 /** What the receiver says it plays now; null: nothing came yet. */
 let source;
 let deviceMs;
+/** Seconds played so far, one for each time that the receiver was asked. */
+let played;
 let concealedSamples;
 let fault;
 let onsets;
@@ -42,6 +45,7 @@ beforeEach((t) => {
   t.mock.timers.enable({ apis: ["setInterval"] });
   source = null;
   deviceMs = 0;
+  played = 0;
   concealedSamples = 480;
   fault = null;
   onsets = [];
@@ -51,12 +55,15 @@ beforeEach((t) => {
       getSynchronizationSources: () => (source === null ? [] : [source]),
       getStats: async () => {
         if (fault !== null) throw fault;
-        return new Map([["A", { type: "inbound-rtp", concealedSamples }]]);
+        played += 1;
+        return new Map([
+          ["A", { type: "inbound-rtp", concealedSamples }],
+          ["B", { type: "media-playout", totalPlayoutDelay: played * deviceMs * 48, totalSamplesCount: played * 48_000 }],
+        ]);
       },
     },
-    deviceDelayMs: () => deviceMs,
     send: (report) => reports.push(report),
-    witness: { start: () => {}, take: () => onsets.splice(0), stop: () => {} },
+    witness: { start: () => {}, look: () => {}, take: () => onsets.splice(0), stop: () => {} },
   });
 });
 
@@ -74,7 +81,10 @@ test("what is played is told four times a second, each sample once", async (t) =
   await pass(t, 80);
   source = { rtpTimestamp: 2880, timestamp: 5040 };
   await pass(t, REPORT_MS - 80);
-  assert.deepEqual(reports.map(({ sound }) => sound), [[[960, 5], [2880, 5.04]]]);
+  const [[first, at], [second, later]] = reports[0].sound;
+  assert.deepEqual([first, second], [960, 2880]);
+  assert.ok(Math.abs(at - 5 - DECODER_DELAY) < 1e-9);
+  assert.ok(Math.abs(later - at - 0.04) < 1e-9);
   await pass(t, REPORT_MS);
   assert.deepEqual(reports[1].sound, []);
 });
@@ -86,7 +96,7 @@ test("what the sound device still keeps comes on top", async (t) => {
   await pass(t, REPORT_MS);
   const [[stamp, at]] = reports[0].sound;
   assert.equal(stamp, 960);
-  assert.ok(Math.abs(at - 5.03) < 1e-9);
+  assert.ok(Math.abs(at - 5.03 - DECODER_DELAY) < 1e-9);
 });
 
 test("every picture is told with the time it is to be seen", async (t) => {

@@ -1,10 +1,12 @@
 """A sound card of a test's own: a private PulseAudio, and one recording of its microphone and loudspeaker.
 
-Both are mono halves of one stereo null sink, so that they share its clock. What is said into the microphone
-is the left channel, what the browser plays is the right one, and a recorder of the sink gets them in step.
+Both are mono halves of one stereo null sink, so that they share its clock, which is the machine's. What is
+said into the microphone is the left channel, what the browser plays is the right one, and a recorder of the
+sink gets them in step.
 """
 
 import asyncio
+import math
 import os
 import shutil
 from collections.abc import AsyncIterator, Mapping
@@ -15,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from pipeline.clock import MonotonicClock
 from pipeline.events import WIRE_RATE, Pcm
 
 PROGRAMS = ("pulseaudio", "paplay", "parec")
@@ -37,10 +40,40 @@ set-default-source microphone
 
 _RECORDER_LATENCY_MS = 20
 
+_SETTINGS = f"default-sample-rate = {WIRE_RATE}\nalternate-sample-rate = {WIRE_RATE}\n"
+"""What a browser takes to be the hardware's."""
+
+_FRAME = np.dtype((np.int16, 2)).itemsize
+
 
 def missing() -> list[str]:
     """The programs that are not installed."""
     return [name for name in PROGRAMS if shutil.which(name) is None]
+
+
+class Recording:
+    """What was said and what was played, so far."""
+
+    def __init__(self) -> None:
+        self._clock = MonotonicClock()
+        self._samples = bytearray()
+        self.began = math.inf
+        """On the machine's clock, but for a constant: what the recorder takes."""
+
+    async def read(self, stream: asyncio.StreamReader) -> None:
+        """Until it ends."""
+        while data := await stream.read(1 << 16):
+            self._samples += data
+            # A piece may come late, and never early.
+            self.began = min(self.began, self._clock.now() - len(self._samples) / _FRAME / WIRE_RATE)
+
+    @property
+    def sides(self) -> tuple[Pcm, Pcm]:
+        """The microphone's and the loudspeaker's."""
+        whole = len(self._samples) // _FRAME * _FRAME
+        samples: npt.NDArray[np.int16] = np.frombuffer(bytes(self._samples[:whole]), np.int16)
+        left, right = samples.reshape(-1, 2).T
+        return left, right
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,42 +87,42 @@ class SoundCard:
         await self._run("paplay", "--device=mouth", str(wav))
 
     @asynccontextmanager
-    async def recording(self, path: Path) -> AsyncIterator[None]:
-        """Both sides, into a file that `sides` reads."""
-        recorder = await self._start(
-            "parec",
-            "--device=hub.monitor",
-            "--raw",
-            "--format=s16le",
-            f"--rate={WIRE_RATE}",
-            "--channels=2",
-            f"--latency-msec={_RECORDER_LATENCY_MS}",
-            str(path),
-        )
+    async def recording(self) -> AsyncIterator[Recording]:
+        """Of both sides, from now on."""
+        format_ = ("--raw", "--format=s16le", f"--rate={WIRE_RATE}", "--channels=2")
+        latency = f"--latency-msec={_RECORDER_LATENCY_MS}"
+        recorder = await self._start("parec", "--device=hub.monitor", *format_, latency)
+        assert recorder.stdout is not None
+        recording = Recording()
+        reading = asyncio.create_task(recording.read(recorder.stdout))
         try:
-            yield
+            yield recording
         finally:
             recorder.terminate()
             await recorder.wait()
+            await reading
 
     async def _run(self, *command: str) -> None:
         process = await self._start(*command)
         assert await process.wait() == 0, f"{command[0]} failed"
 
     async def _start(self, *command: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(*command, env={**os.environ, **self.environment})
+        environment = {**os.environ, **self.environment}
+        return await asyncio.create_subprocess_exec(*command, env=environment, stdout=asyncio.subprocess.PIPE)
 
 
 @asynccontextmanager
 async def sound_card(folder: Path) -> AsyncIterator[SoundCard]:
     """Runs as long as it is used. `folder` takes its socket and its files."""
-    socket, script = folder / "native", folder / "devices.pa"
+    socket, script, settings = folder / "native", folder / "devices.pa", folder / "daemon.conf"
     script.write_text(_SCRIPT.format(socket=socket))
+    settings.write_text(_SETTINGS)
     own = {
         "PULSE_RUNTIME_PATH": str(folder),
         "PULSE_STATE_PATH": str(folder),
         "XDG_RUNTIME_DIR": str(folder),
         "PULSE_COOKIE": str(folder / "cookie"),
+        "PULSE_CONFIG": str(settings),
     }
     server = SoundCard(own)
     # It becomes a daemon once its devices are there: then the socket can be used.
@@ -99,10 +132,3 @@ async def sound_card(folder: Path) -> AsyncIterator[SoundCard]:
         yield SoundCard({"PULSE_SERVER": f"unix:{socket}", "PULSE_COOKIE": str(folder / "cookie")})
     finally:
         await server._run("pulseaudio", "--kill")
-
-
-def sides(recording: Path) -> tuple[Pcm, Pcm]:
-    """What the microphone heard, and what the loudspeaker played."""
-    samples: npt.NDArray[np.int16] = np.fromfile(recording, np.int16)
-    left, right = samples[: len(samples) // 2 * 2].reshape(-1, 2).T
-    return left, right

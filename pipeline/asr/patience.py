@@ -35,7 +35,7 @@ class Evidence:
 class PatienceSettings:
     """Seconds of silence."""
 
-    shortest: float = 0.2
+    shortest: float = 0.26
     """When the turn is clearly complete."""
     unsure: float = 0.62
     """When that is all but ruled out; in between it is waited the longer the less is sure."""
@@ -48,8 +48,8 @@ _LIKELY = 1.5
 """Log-odds. Of those pauses, by words alone, 78 % at the end score above the latter, and 2 % of those inside;
 above the former, where waiting less gains nothing any more, no pause inside comes near."""
 
-_DOUBTFUL = -0.5
-_DOUBTFUL_SHORT = 1.0
+_DOUBTFUL = -0.25
+_DOUBTFUL_SHORT = 0.75
 """Log-odds below which it is clearly no end. A recogniser completes what was only begun ("There is a |
 problem" becomes "There is a problem."), and a few words are easily completed."""
 
@@ -62,7 +62,7 @@ _CERTAIN_UNREAD = 1.5
 _ENOUGH_WORDS = 10
 """More do not make the end likelier."""
 
-_HESITATION = 0.75
+_HESITATION = 0.35
 """Exponent of doubt: below 1, a little of it already costs some patience."""
 
 _USUAL_SOUND = 0.21

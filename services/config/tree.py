@@ -143,7 +143,7 @@ class Vad(Section):
 
 
 class Patience(Section):
-    shortest_ms: Milliseconds = 200
+    shortest_ms: Milliseconds = 260
     unsure_ms: Milliseconds = 620
     longest_ms: Milliseconds = 1000
 

@@ -143,8 +143,8 @@ class Vad(Section):
 
 
 class Patience(Section):
-    shortest_ms: Milliseconds = 260
-    unsure_ms: Milliseconds = 620
+    shortest_ms: Milliseconds = 200
+    unsure_ms: Milliseconds = 700
     longest_ms: Milliseconds = 1000
 
     @model_validator(mode="after")

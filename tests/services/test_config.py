@@ -143,7 +143,7 @@ def test_a_wrong_setting_is_named_with_value_place_and_expectation(
 @pytest.mark.parametrize(
     ("text", "parts"),
     [
-        ("turn_taking: {pause_ms: 300}", ["turn_taking.patience.shortest_ms is 260", "at least", "300"]),
+        ("turn_taking: {pause_ms: 250}", ["turn_taking.patience.shortest_ms is 200", "at least", "250"]),
         ("turn_taking: {patience: {longest_ms: 550}}", ["turn_taking.patience.unsure_ms is 620", "550"]),
         ("asr: {short_window: {max_speech_s: 29}}", ["asr.short_window.max_speech_s is 29", "28"]),
         (

@@ -182,7 +182,7 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             progress("drawing the face")
             face = await loop.run_in_executor(render, DrawnFace, config.render.size)
             vad = voice_activity.load_model()
-            await transcriber.warm()
+            await asyncio.gather(transcriber.warm(), synthesizer.warm())
             lines = await spoken_lines(config.agent, synthesizer)
             turn_end = await loop.run_in_executor(turns, _smart_turn, config, turns)
             evidence = await _open_evidence(config, ranking)

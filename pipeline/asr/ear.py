@@ -28,9 +28,12 @@ from pipeline.events import (
 _TAIL_SECONDS = 0.1
 """Silence kept after the last voiced moment: Whisper drops final consonants without any."""
 
-_STIR_KEPT = 1.2
-"""Seconds for which a sound too short for an onset may yet be the beginning of what follows: "Ask … what you
-can do"."""
+_FAINT = 0.25
+"""Speech probability of a sound that may be the beginning of what follows. By itself it is nothing: the VAD
+gives a whole "Ask" after a silence 0.3 to 0.45, and most noise less than 0.1."""
+
+_FAINT_KEPT = 1.5
+"""Seconds for which it may yet be that: "Ask … what you can do"."""
 
 _INAUDIBLE = 2.5e-4
 """Power next to the loudest of an utterance, −36 dB, that is no speech however sure the VAD still is: its
@@ -78,7 +81,7 @@ class Ear:
         self._resampler = soxr.ResampleStream(WIRE_RATE, HEARING_RATE, 2, dtype="float32", quality="MQ")
         self._rest = np.zeros((0, 2), np.float32)
         self._pre_roll = pre_roll
-        self._before: deque[Samples] = deque(maxlen=round((pre_roll + _STIR_KEPT + 0.5) / WINDOW_SECONDS))
+        self._before: deque[Samples] = deque(maxlen=round((pre_roll + _FAINT_KEPT + 0.3) / WINDOW_SECONDS))
         self._utterance: deque[Samples] = deque(maxlen=round((settings.max_utterance + 1) / WINDOW_SECONDS))
         self._collecting = False
         self._pressed = False
@@ -89,8 +92,10 @@ class Ear:
         self._loudest = 0.0
         """Power of the loudest window of this utterance."""
         self._started = 0.0
-        self._stirred = -math.inf
-        """When a sound began last that was no onset by itself."""
+        self._faint_since = math.inf
+        """When the faint sound began that is going on."""
+        self._faint = -math.inf
+        """When one began last that was no onset by itself."""
         self._newest = 0.0
         self._told = 0.0
         self._lulls = Lulls()
@@ -156,7 +161,7 @@ class Ear:
             marks += self.judged(0.0)
         self._activity.reset()
         self._before.clear()
-        self._stirred = -math.inf
+        self._faint = -math.inf
         return marks
 
     def reconnected(self) -> None:
@@ -202,23 +207,33 @@ class Ear:
         self._lull = self._lulls.observe(power, self._loudest)
         return probability if power > _INAUDIBLE * self._loudest else 0.0
 
+    def _note_faint(self, probability: float, end: float) -> None:
+        """Two windows in a row, so that a click is nothing."""
+        if probability < _FAINT:
+            self._faint_since = math.inf
+            return
+        self._faint_since = min(self._faint_since, end - WINDOW_SECONDS)
+        long_enough = end - self._faint_since >= self._settings.stir - 1e-3
+        if long_enough and self._faint_since > self._faint + _FAINT_KEPT:
+            self._faint = self._faint_since
+
     def _window(self, gated: Samples, read: Samples, end: float) -> list[Hearing]:
-        mark = self._endpointing.observe(self._speech_probability(gated), end - WINDOW_SECONDS, end)
+        probability = self._speech_probability(gated)
+        self._note_faint(probability, end)
+        mark = self._endpointing.observe(probability, end - WINDOW_SECONDS, end)
         (self._utterance if self._collecting else self._before).append(read)
         self._newest = end
         if self._pressed:
             return []
         match mark:
             case Mark.STIR:
-                if self._endpointing.run_started > self._stirred + _STIR_KEPT:
-                    self._stirred = self._endpointing.run_started
                 return [Stirring(at=self._endpointing.run_started)]
             case Mark.STILL:
                 return [Stilled(at=end)]
             case Mark.ONSET | Mark.RESUMED:
                 begun = self._endpointing.run_started
-                if mark is Mark.ONSET and begun - self._stirred <= _STIR_KEPT:
-                    begun = self._stirred
+                if mark is Mark.ONSET and begun - self._faint <= _FAINT_KEPT:
+                    begun = min(begun, self._faint)
                 self._begin(begun)
                 return [SpeechOnset(at=begun)]
             case Mark.PAUSE:
@@ -240,7 +255,7 @@ class Ear:
 
     def _begin(self, at: float) -> None:
         self._told = self._newest
-        self._stirred = -math.inf
+        self._faint = -math.inf
         if not self._collecting:
             self._collecting = True
             # At least one: a slice of the last 0 would be all of it.

@@ -99,8 +99,9 @@ class WhisperTranscriber:
             raise TranscriptionError(f"speech recognition failed: {error}") from error
 
     async def warm(self) -> None:
-        """Pay the first call's cost before a user does."""
-        await self.transcribe(np.zeros(HEARING_RATE, np.float32))
+        """Pay before a user does what the first call costs, and the memory of the longest window."""
+        for seconds in (1, _WINDOW_SECONDS):
+            await self.transcribe(np.zeros(seconds * HEARING_RATE, np.float32))
 
     def _transcribe(self, samples: Samples) -> Transcript:
         samples = samples[-_WINDOW_SECONDS * HEARING_RATE :].astype(np.float32, copy=False)

@@ -35,6 +35,12 @@ _LOGGER = logging.getLogger(__name__)
 MAX_CHARACTERS = 500
 """Longer text is refused: half a minute of speech in one piece. Clauses are far shorter."""
 
+_LONG_CLAUSE = (
+    "Please remember that every long journey through the mountains needs careful planning, good shoes, "
+    "enough bread and water for three days, and somebody at home who knows where we are."
+)
+"""As long as a clause of a reply can be (`clauses.MAX_CHARACTERS`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class PiperSettings:
@@ -110,8 +116,10 @@ class PiperSynthesizer:
         """Clauses that were made in one go, because the voice could not be parted."""
 
     async def warm(self) -> None:
-        """Pay what the first run costs (espeak's data, memory), before anybody waits for it."""
-        await whole(self.stream("Hello, how are you today?"))
+        """Pay what the first run costs (espeak's data) before anybody waits for it, and take the memory
+        of a long clause, so that it does not grow in a call: onnxruntime keeps that of the longest.
+        """
+        await whole(self.stream(_LONG_CLAUSE))
 
     async def stream(self, text: str) -> AsyncGenerator[SpeechChunk, None]:
         """A clause as speech at WIRE_RATE, in pieces: see `Synthesizer`. Its words are those of

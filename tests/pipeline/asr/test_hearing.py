@@ -1,11 +1,12 @@
 """The ear and the transcriber together, on real models: what is said is what is read."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 import soxr
 
@@ -236,17 +237,51 @@ class Loudness(VoiceActivity):
         pass
 
     def probability(self, window: Samples) -> float:
-        return 0.9 if float(np.abs(window).max()) > 0.01 else 0.0
+        loudest = float(np.abs(window).max())
+        return 0.9 if loudest > 0.1 else 0.3 if loudest > 0.01 else 0.0
 
     def reset(self) -> None:
         pass
 
 
-def tone(seconds: float) -> Pcm:
-    return (8000 * np.sin(np.arange(round(seconds * 48_000)) * 0.05)).astype(np.int16)
+def tone(seconds: float, amplitude: float = 8000) -> Pcm:
+    return (amplitude * np.sin(np.arange(round(seconds * 48_000)) * 0.05)).astype(np.int16)
 
 
-@pytest.mark.parametrize(("pause", "kept"), [(0.6, True), (1.6, False)])
+def test_a_word_that_is_hardly_speech_belongs_to_what_follows_soon() -> None:
+    listener = Listener()
+    listener.ear = Ear(Loudness(), EndpointingSettings())
+    heard = listener.hear(silence(1.0), tone(0.3, 1000), silence(0.8), tone(1.0), silence(0.5))
+    assert next(h for h in heard if isinstance(h, SpeechOnset)).at == pytest.approx(1.0, abs=0.05)
+    alone = hear(np.concatenate((tone(0.3, 1000), silence(2.0))), Ear(Loudness(), EndpointingSettings()))
+    assert alone == [], "by itself it is nothing"
+
+
+class Remembering:
+    """A network that is told its own memory; `started` counts the windows that came with none."""
+
+    def __init__(self) -> None:
+        self.started = 0
+
+    def run(self, _: None, inputs: Mapping[str, npt.NDArray[np.float32]]) -> list[npt.NDArray[np.float32]]:
+        self.started += not inputs["h"].any()
+        speech = float(np.abs(inputs["input"]).max() > 0.1)
+        return [np.array([speech]), np.ones((1, 1, 128), np.float32), np.ones((1, 1, 128), np.float32)]
+
+
+def test_the_networks_memory_of_a_silence_is_short() -> None:
+    network = Remembering()
+    activity = VoiceActivity(network)  # type: ignore[arg-type]
+    loud, quiet = np.full(512, 0.5, np.float32), np.zeros(512, np.float32)
+    for window in (loud, *[quiet] * 60, loud, *[quiet] * 60):
+        activity.probability(window)
+    assert network.started == 1, "pauses of less than 2 s are remembered"
+    for _ in range(130):
+        activity.probability(quiet)
+    assert network.started == 4, "and silence no longer than that"
+
+
+@pytest.mark.parametrize(("pause", "kept"), [(0.6, True), (1.8, False)])
 def test_a_word_too_short_for_an_onset_belongs_to_what_follows_soon(pause: float, kept: bool) -> None:
     listener = Listener()
     listener.ear = Ear(Loudness(), EndpointingSettings())

@@ -44,7 +44,7 @@ def test_clear_words_are_not_asked_how_they_sound() -> None:
 
 def test_a_user_who_pauses_after_whole_sentences_is_given_more_time_up_to_a_bound() -> None:
     patience = Patience(SETTINGS)
-    for _ in range(3):
+    for _ in range(5):
         patience.went_on(0.4, CLEARLY_ALL)
     learned = patience.when_certain
     assert SETTINGS.shortest < learned

@@ -96,6 +96,13 @@ class ObservedCall:
         assert answer.trace.first_sound_at is not None
         return answer.trace.first_sound_at
 
+    async def begun(self) -> float:
+        """When the first sample of the reply under way goes out, or went."""
+        answer = self.call.dialogue.delivery.current
+        assert answer is not None
+        await answer.reply.started.wait()
+        return self.reply_began
+
     def say(self) -> None:
         """The user says something and has finished."""
         now = self.clock.now()

@@ -44,7 +44,7 @@ class Stalling(Models):
     async def dry(self, played: float, seconds: float) -> None:
         """Until so long after so much of the reply was played."""
         assert self.call is not None
-        await self.clock.sleep_until(self.call.reply_began + played + seconds)
+        await self.clock.sleep_until(await self.call.begun() + played + seconds)
 
 
 class StallingVoice:
@@ -93,7 +93,7 @@ async def test_a_synthesizer_that_stalls_in_mid_utterance(seconds: float) -> Non
     assert gap["cause"] == "tts"
 
 
-@pytest.mark.parametrize("split", [0, 9], ids=["between clauses", "between tokens"])
+@pytest.mark.parametrize("split", [1, 9], ids=["between clauses", "between tokens"])
 async def test_a_model_that_stalls(split: int) -> None:
     async with calling(model=0.5, split=split) as call:
         record = await call.turn()
@@ -109,7 +109,7 @@ async def test_a_renderer_that_pauses(seconds: float) -> None:
         call.pencil.next_takes = seconds
         record = await call.turn()
     freeze = only(record["render_freezes"])
-    assert freeze["duration_ms"] == pytest.approx(1000 * seconds, abs=40), "a picture comes every 40 ms"
+    assert freeze["duration_ms"] == pytest.approx(1000 * seconds + 40, abs=20), "it was due a picture later"
     assert (freeze["cause"], freeze["w3c"]) == ("render", True)
     assert record["speech_gaps"] == []
 

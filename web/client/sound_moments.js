@@ -11,7 +11,7 @@ const RATE = 48_000;
 /**
  * Seconds from there until the packet's first sample leaves the decoder. NetEq (neteq_impl.cc) keeps 5 ms to blend
  * over, and decodes when less than 10 ms of the packet before are left: 5 on average. Opus is behind the time stamp
- * by its look-ahead, 6.5 ms (RFC 6716, section 2.1.5 and libopus' OPUS_GET_LOOKAHEAD).
+ * by its look-ahead, 312 samples or 6.5 ms (libopus, OPUS_GET_LOOKAHEAD).
  */
 export const DECODER_DELAY = 0.0165;
 

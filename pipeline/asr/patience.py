@@ -37,7 +37,7 @@ class PatienceSettings:
 
     shortest: float = 0.2
     """When the turn is clearly complete."""
-    unsure: float = 0.7
+    unsure: float = 0.75
     """When that is all but ruled out; in between it is waited the longer the less is sure."""
     longest: float = 1.0
     """When it is clearly not complete, and the upper bound of all."""
@@ -62,7 +62,7 @@ _CERTAIN_UNREAD = 1.5
 _ENOUGH_WORDS = 10
 """More do not make the end likelier."""
 
-_HESITATION = 0.75
+_HESITATION = 0.72
 """Exponent of doubt: below 1, a little of it already costs some patience."""
 
 _USUAL_SOUND = 0.21

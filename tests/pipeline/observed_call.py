@@ -26,6 +26,9 @@ from tests.pipeline.test_dialogue import Call, Models
 ORIGIN = 4_294_900_000
 """Of both tracks' RTP time stamps, which soon begin anew at 0."""
 
+LONGEST = 60.0
+"""Seconds of a turn."""
+
 STEP = 0.01
 """Seconds; only a fault of the loop's lets more pass at once."""
 
@@ -86,6 +89,7 @@ class ObservedCall:
         self.hidden = False
         self._scope = scope
         self._tasks = [scope.create_task(self.lag.watch())]
+        self._tie()
         self._present()
 
     @property
@@ -106,7 +110,7 @@ class ObservedCall:
     def say(self) -> None:
         """The user says something and has finished."""
         now = self.clock.now()
-        self.timeline.stamped(ClockStamps(now, now, now, now))
+        self._tie()
         self.timeline.speech_ended(now)
         self.call.dialogue.heard(SpeechOnset(now - 1))
         self.call.dialogue.heard(SpeechPause(now, Utterance(np.zeros(100, np.float32), now - 1, now)))
@@ -120,14 +124,17 @@ class ObservedCall:
 
     async def until_speaking(self, seconds: float) -> None:
         """Until so much of the reply was played."""
+        until = self.clock.now() + LONGEST
         while (answer := self.call.dialogue.delivery.current) is None or answer.trace.first_sound_at is None:
+            assert self.clock.now() < until, "no reply begins"
             await self.run(STEP)
         await self.run(max(0.0, self.reply_began + seconds - self.clock.now()))
 
     async def turn(self) -> Mapping[str, Any]:
         """Until the turn under way is over; its record."""
-        before = len(self.records)
+        before, until = len(self.records), self.clock.now() + LONGEST
         while len(self.records) == before:
+            assert self.clock.now() < until, "no turn came to its end"
             await self.run(0.1)
         return self.records[-1]
 
@@ -136,6 +143,10 @@ class ObservedCall:
         self.timeline.close()
         for task in self._tasks:
             task.cancel()
+
+    def _tie(self) -> None:
+        now = self.clock.now()
+        self.timeline.stamped(ClockStamps(now, now, now, now))
 
     def _present(self) -> None:
         delivery, origin = self.call.dialogue.delivery, self.clock.now()

@@ -136,6 +136,7 @@ async def _play(call: Call, scope: asyncio.TaskGroup, delays: Delays, seconds: f
         call.timeline.voice_made(pts, delivery.playing, delivery.playout.span)
         scope.create_task(deliver((pts + ORIGIN) % 2**32, clock.now()))
         await clock.advance(FRAME_SECONDS)
+    await clock.advance(delays.egress)
 
 
 def shares(record: Mapping[str, Any]) -> dict[str, float]:

@@ -3,12 +3,13 @@
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from statistics import median
 
 from pipeline.events import WIRE_RATE
 from services.lab.arrivals import PLAYOUT, Heard
 
-_REMEMBERED = 10.0
-"""Seconds for which the soonest packet says how long the way is; clocks drift apart, routes change."""
+_REMEMBERED = 100
+"""Packets, 2 s, whose median says how long the way is; clocks drift apart, routes change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +22,14 @@ class Played:
 
 @dataclass(slots=True)
 class PlayoutBuffer:
-    """Plays PLAYOUT after the soonest packets; what is later than that is played when it comes.
+    """Plays PLAYOUT after a packet usually comes; what is later than that is played when it comes.
 
     So jitter below PLAYOUT is not heard, as behind any jitter buffer, and what is late by more is heard late
     by all of it: nothing is stretched or played faster. A packet that never came is played as nothing.
     """
 
-    _ways: deque[tuple[float, float]] = field(default_factory=deque)
-    """(arrival, arrival − time stamp), soonest first: a sliding minimum."""
+    _ways: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
+    """Arrival less time stamp, newest last."""
     _ticks: int | None = None
     """The next sample's time stamp, unwrapped."""
 
@@ -37,13 +38,8 @@ class PlayoutBuffer:
         played = Played([], [])
         for packet in heard:
             ticks = self._unwrapped(packet.rtp_timestamp)
-            way = packet.at - ticks / WIRE_RATE
-            while self._ways and self._ways[-1][1] >= way:
-                self._ways.pop()
-            self._ways.append((packet.at, way))
-            while self._ways[0][0] < packet.at - _REMEMBERED:
-                self._ways.popleft()
-            scheduled = ticks / WIRE_RATE + self._ways[0][1] + PLAYOUT
+            self._ways.append(packet.at - ticks / WIRE_RATE)
+            scheduled = ticks / WIRE_RATE + median(self._ways) + PLAYOUT
             at = max(scheduled, packet.at)
             if self._ticks is not None and ticks > self._ticks:
                 played.concealed.append((at - (ticks - self._ticks) / WIRE_RATE, at))

@@ -86,6 +86,7 @@ def _session(model: Path | bytes) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
+    options.enable_mem_pattern = False  # a plan of its memory for each new length of a clause, kept for good
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(model, sess_options=options, providers=["CPUExecutionProvider"])
 

@@ -11,9 +11,9 @@ KEPT = 40.0
 class Presentation:
     """Fed with pairs of pts and our time, as they are reported.
 
-    From one report to the next a client goes on at the nominal rate. Where two neighbours disagree about
-    it, sound was concealed, stretched or skipped somewhere between them; the later one holds from its own
-    pts on, so that a jump lies right before it.
+    From one report to the next a client goes on at the nominal rate. Where the next one is later than that,
+    sound was made up somewhere between them: taken to be right before it. Where it is earlier, a client
+    that was behind caught up by leaving sound out: taken to be spread between them.
     """
 
     def __init__(self, rate: int) -> None:
@@ -40,7 +40,11 @@ class Presentation:
         if index == 0:
             return None
         known, at = self._points[index - 1]
-        return at + (pts - known) / self._rate
+        nominal = at + (pts - known) / self._rate
+        if index == len(self._points):
+            return nominal
+        later, until = self._points[index]
+        return min(nominal, at + (until - at) * (pts - known) / (later - known))
 
     def times(self, start: float, end: float) -> Sequence[float]:
         """When something was presented, between two moments and next after them."""

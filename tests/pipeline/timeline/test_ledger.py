@@ -55,6 +55,14 @@ def test_what_was_presented_goes_on_until_the_next_report() -> None:
     assert heard.time_of(120_000) == 12.6
 
 
+def test_sound_that_was_left_out_to_catch_up_is_spread_between_two_reports() -> None:
+    heard = Presentation(RATE)
+    heard.add(48_000, 11.0)
+    heard.add(96_000, 11.5)
+    assert heard.time_of(72_000) == 11.25
+    assert heard.time_of(95_999) < 11.5, "nothing is heard before what precedes it"
+
+
 def test_reports_that_go_back_are_ignored() -> None:
     heard = Presentation(RATE)
     heard.add(480_000, 11.0)

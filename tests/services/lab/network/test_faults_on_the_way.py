@@ -14,6 +14,7 @@ from services.lab.network.relay import Direction
 from tests.pipeline.test_dialogue import WORD_SECONDS
 from tests.scripted_call import ScriptedCall, scripted_call
 from tests.scripted_server import SENTENCE_SECONDS
+from tests.steadiness import on_a_steady_machine
 
 pytestmark = pytest.mark.loopback
 
@@ -61,6 +62,7 @@ async def gap_in(call: ScriptedCall) -> Mapping[str, Any]:
     return gap
 
 
+@on_a_steady_machine
 async def test_where_nothing_goes_wrong_nothing_is_found() -> None:
     async with scripted_call() as call:
         for _ in range(3):
@@ -73,6 +75,7 @@ async def test_where_nothing_goes_wrong_nothing_is_found() -> None:
             assert call.silences() == []
 
 
+@on_a_steady_machine
 async def test_packets_that_are_lost() -> None:
     async with scripted_call() as call:
         call.say()
@@ -87,6 +90,7 @@ async def test_packets_that_are_lost() -> None:
     assert (gap["cause"], freeze["cause"]) == ("network", "network")
 
 
+@on_a_steady_machine
 async def test_packets_that_are_late() -> None:
     async with scripted_call() as call:
         call.say()
@@ -102,6 +106,7 @@ async def test_packets_that_are_late() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.1, 0.35, 0.6])
+@on_a_steady_machine
 async def test_a_synthesizer_that_stalls_in_mid_utterance(seconds: float) -> None:
     async with scripted_call() as call:
         call.server.script.voice_stalls = seconds
@@ -113,6 +118,7 @@ async def test_a_synthesizer_that_stalls_in_mid_utterance(seconds: float) -> Non
 
 
 @pytest.mark.parametrize("split", [1, 3], ids=["between clauses", "between tokens"])
+@on_a_steady_machine
 async def test_a_model_that_stalls(split: int) -> None:
     async with scripted_call() as call:
         call.server.script.model_stalls, call.server.script.split = 0.5, split
@@ -123,6 +129,7 @@ async def test_a_model_that_stalls(split: int) -> None:
     assert gap["cause"] == "llm"
 
 
+@on_a_steady_machine
 async def test_a_loop_that_stands_still() -> None:
     async with scripted_call() as call:
         call.say()
@@ -136,6 +143,7 @@ async def test_a_loop_that_stands_still() -> None:
     assert (gap["cause"], freeze["cause"]) == ("loop", "loop")
 
 
+@on_a_steady_machine
 async def test_encoders_that_take_long() -> None:
     async with scripted_call() as call:
         call.say()
@@ -148,6 +156,7 @@ async def test_encoders_that_take_long() -> None:
 
 
 @pytest.mark.parametrize("seconds", [0.3, 2.0])
+@on_a_steady_machine
 async def test_a_renderer_that_pauses(seconds: float) -> None:
     async with scripted_call() as call:
         call.say()
@@ -163,6 +172,7 @@ async def test_a_renderer_that_pauses(seconds: float) -> None:
 
 
 @pytest.mark.parametrize("cause", ["network", "render"])
+@on_a_steady_machine
 async def test_a_freeze_that_is_open_at_hang_up(cause: str) -> None:
     async with scripted_call() as call:
         call.say()
@@ -180,6 +190,7 @@ async def test_a_freeze_that_is_open_at_hang_up(cause: str) -> None:
     assert (freeze["cause"], freeze["w3c"]) == (cause, True)
 
 
+@on_a_steady_machine
 async def test_a_call_that_ends_in_mid_reply_is_no_freeze() -> None:
     async with scripted_call() as call:
         call.say()

@@ -1,5 +1,6 @@
 # make demo    install what is needed into .venv and open a page that talks
 # make test    run every test that this machine can run
+# make proof   measure that the figures are right, in real calls; wants the machine for itself
 # make check   lint, types and the rules about who imports whom
 # make bench   run a benchmark: make bench ARGS="latency"; ARGS="--help" lists them
 # make bench-compare   ratios of two commits' runs: make bench-compare A=latest B=43f2f5f
@@ -11,7 +12,7 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo install check test bench bench-compare tools
+.PHONY: help demo install check test proof bench bench-compare tools
 
 PYTHON ?= python3
 VENV := .venv
@@ -43,6 +44,10 @@ check: $(VENV)/.dev
 
 test: $(VENV)/.models $(VENV)/.dev tools $(STOCK_MODULES)
 	$(BIN)/python -m pytest $(ARGS)
+
+# So do the proofs: a machine that stutters adds faults of its own to those that are put in.
+proof: $(VENV)/.models $(VENV)/.dev tools $(STOCK_MODULES)
+	$(BIN)/python -m pytest -m proof -o log_cli=true -o log_cli_level=INFO $(ARGS)
 
 # A benchmark wants the machine for itself.
 bench: $(VENV)/.models

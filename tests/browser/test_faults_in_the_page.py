@@ -16,7 +16,7 @@ from services.lab.network.relay import Direction, Relay
 from services.lab.soak.demo_page import through
 from tests.scripted_server import scripted_server
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.proof]
 
 Launch = Callable[..., Awaitable[Browser]]
 

@@ -30,7 +30,13 @@ from tests.speech import silence, spoken, write_wav
 
 _log = logging.getLogger(__name__)
 
-pytestmark = [pytest.mark.browser, pytest.mark.models, pytest.mark.engine, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.models,
+    pytest.mark.engine,
+    pytest.mark.slow,
+    pytest.mark.proof,
+]
 
 QUESTIONS = (
     "What is the largest planet?",

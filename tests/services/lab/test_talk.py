@@ -157,6 +157,7 @@ def test_the_mouth_does_not_drift(conversation: Conversation) -> None:
     assert lip_sync.lag(late, phonemes) - lip_sync.lag(seen, phonemes) == pytest.approx(0.1, abs=0.021)
 
 
+@pytest.mark.proof
 def test_two_ways_to_the_time_to_first_audio_agree(conversation: Conversation) -> None:
     """By the waveform that came, and by the server's ledger of what this caller said it played when."""
     answered = [record for record in conversation.records if not record["premature"]]

@@ -16,7 +16,7 @@ from tests.scripted_call import ScriptedCall, scripted_call
 from tests.scripted_server import SENTENCE_SECONDS
 from tests.steadiness import on_a_steady_machine
 
-pytestmark = pytest.mark.loopback
+pytestmark = [pytest.mark.loopback, pytest.mark.proof]
 
 TOLERANCE_MS = 20
 """A packet of sound."""

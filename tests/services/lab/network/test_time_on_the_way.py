@@ -22,7 +22,7 @@ from services.lab.synthetic_user import SyntheticUser
 from tests.scripted_call import scripted_call
 from tests.steadiness import on_a_steady_machine
 
-pytestmark = pytest.mark.loopback
+pytestmark = [pytest.mark.loopback, pytest.mark.proof]
 
 LATE = 0.1
 

@@ -33,6 +33,8 @@ class Emitted:
     """When its last packet left; None while it has not."""
     drawn_at: float | None = None
     """Of a picture: its drawing was over."""
+    follows: int | None = None
+    """pts of the frame that was made before it; what lies between was skipped."""
 
 
 class Ledger:
@@ -49,6 +51,8 @@ class Ledger:
         """A frame was made. A pts that goes back begins a new connection."""
         if self._frames and frame.pts <= self._frames[-1].pts:
             self._frames.clear()
+        if self._frames:
+            frame.follows = self._frames[-1].pts
         self._frames.append(frame)
         while self._frames[0].made_at < frame.made_at - KEPT:
             self._frames.popleft()

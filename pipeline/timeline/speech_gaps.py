@@ -113,11 +113,11 @@ def _cause(
     lags: Sequence[tuple[float, float]],
 ) -> Cause:
     if silent >= _SHORT:
-        # Silence that we sent ourselves, or time stamps skipped because the track could not run.
-        if overlap(lags, before.made_at, after.made_at) >= silent / 2:
-            return Cause.LOOP
         if before.sent_at is not None and before.sent_at - before.made_at >= silent / 2:
-            return Cause.ENCODE  # the track makes a frame when the one before has left
+            late = overlap(lags, before.made_at, before.sent_at) >= silent / 2
+            return Cause.LOOP if late else Cause.ENCODE  # a frame is made when the one before has left
+        if after.follows == before.pts or overlap(lags, before.made_at, after.made_at) >= silent / 2:
+            return Cause.LOOP  # not even silence was made
         return _waited_for(before, after, clauses)
     if after.made_at - before.made_at - (before.end - before.start) - silent >= _SHORT:
         return Cause.LOOP

@@ -88,6 +88,14 @@ def test_time_stamps_that_were_skipped_while_the_loop_stood_still_are_the_loops(
     assert gap.cause is Cause.LOOP
 
 
+def test_a_track_that_made_nothing_at_all_was_not_run() -> None:
+    frames = reply((50, 0.08))
+    clauses = [VoicedClause(0.0, 9.0, 9.5)]
+    assert speech_gaps(frames, RATE, clauses, played())[0].cause is Cause.TTS, "silence was made in between"
+    frames[50].follows = frames[49].pts
+    assert speech_gaps(frames, RATE, clauses, played())[0].cause is Cause.LOOP
+
+
 def test_a_client_that_reports_nothing_is_judged_by_what_went_out() -> None:
     (gap,) = speech_gaps(reply((50, 0.3)), RATE, [VoicedClause(0.0, 9.0, 9.5)], lambda pts: None)
     assert gap.duration == pytest.approx(0.3)

@@ -158,17 +158,17 @@ class _Stack:
 
 
 class _Keeper:
-    """An exporter that keeps what it is told."""
+    """An exporter that hands on what it is told."""
 
     name = "keeper"
 
-    def __init__(self, records: list[Mapping[str, Any]]) -> None:
-        self._records = records
+    def __init__(self, keep: Callable[[Mapping[str, Any]], None]) -> None:
+        self._keep = keep
 
     def session_began(self, session_id: str) -> None: ...
 
     def turn(self, record: Mapping[str, Any]) -> None:
-        self._records.append(record)
+        self._keep(record)
 
     def session_ended(self, session_id: str) -> None: ...
 
@@ -183,8 +183,14 @@ class ScriptedServer:
         self.url = ""
         self.thread: int | None = None
         """Its `threading.get_ident()`."""
+        self._turns: asyncio.Queue[Mapping[str, Any]] = asyncio.Queue()
+        self._home = asyncio.get_running_loop()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stop = asyncio.Event()
+
+    async def turn(self) -> Mapping[str, Any]:
+        """The next turn's record, once it is there; for a caller who does not read messages."""
+        return await self._turns.get()
 
     def block_loop(self, seconds: float) -> None:
         """Have its event loop stand still."""
@@ -211,7 +217,7 @@ class ScriptedServer:
             self._loop.set_default_executor(encoders)
             stack: Any = _Stack(self.script, clock, lag, pencil)
             prometheus = Prometheus(lag, slo.load(None), stack.config.server.max_sessions)
-            telemetry = Telemetry(prometheus, [_Keeper(self.records)])
+            telemetry = Telemetry(prometheus, [_Keeper(self._keep)])
             async with asyncio.TaskGroup() as tasks, Sessions(stack, telemetry) as sessions:
                 app = make_app(stack.config, sessions, prometheus)
                 http = uvicorn.Server(uvicorn.Config(app, log_level="warning", lifespan="off"))
@@ -222,6 +228,10 @@ class ScriptedServer:
                 await self._stop.wait()
                 http.should_exit = True
                 watching.cancel()
+
+    def _keep(self, record: Mapping[str, Any]) -> None:
+        self.records.append(record)
+        self._home.call_soon_threadsafe(self._turns.put_nowait, record)
 
     def _do(self, deed: Callable[..., object], *arguments: object) -> None:
         assert self._loop is not None

@@ -163,7 +163,9 @@ class Answers:
         earlier, later = min(asked, now), max(asked, now)
         if later - earlier <= FRAME_SECONDS:
             return came
-        after_same = bisect_right(self._inputs, earlier) == bisect_left(self._inputs, later)
+        inputs = bisect_right(self._inputs, earlier)
+        # Before the first one nothing says when it is: the agent's own lines are spoken long before a replay.
+        after_same = 0 < inputs == bisect_left(self._inputs, later)
         return came if after_same else now + (came - asked)
 
 

@@ -37,7 +37,7 @@ def joined(
         **record,
         "file": name,
         "premature": not own,
-        "ledger_first_audio_ms": None,
+        "ledger_first_audio_ms": record.get("ledger_first_audio_ms") if own else None,
         "time_to_first_audio_ms": first if said_own_words else None,
         "time_to_first_sound_ms": first,
     }
@@ -57,7 +57,7 @@ def with_server_timeline(
         {
             **record,
             **{key: value for key, value in found.items() if key not in _OWN},
-            "ledger_first_audio_ms": None if record["premature"] else found["time_to_first_audio_ms"],
+            "ledger_first_audio_ms": None if record.get("premature") else found["time_to_first_audio_ms"],
         }
         if (found := measured.get(record["turn_id"])) is not None
         else record

@@ -18,6 +18,7 @@ from services.lab.soak.demo_page import through
 from tests.browser.conftest import CHROMIUM, FLAGS
 from tests.browser.tab import BACKGROUND, open_tab
 from tests.scripted_server import scripted_server
+from tests.steadiness import on_a_steady_machine
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.proof]
 
@@ -115,6 +116,7 @@ async def in_call(launch: Launch) -> AsyncIterator[PageCall]:
         await context.close()
 
 
+@on_a_steady_machine
 async def test_a_clean_call_has_no_gap(launch: Launch) -> None:
     async with in_call(launch) as call:
         records = [await call.turn() for _ in range(CLEAN_TURNS)]
@@ -125,6 +127,7 @@ async def test_a_clean_call_has_no_gap(launch: Launch) -> None:
     assert not any(freeze["w3c"] for freeze in freezes)
 
 
+@on_a_steady_machine
 async def test_packets_that_are_lost(launch: Launch) -> None:
     async with in_call(launch) as call:
         records = []
@@ -144,6 +147,7 @@ async def test_packets_that_are_lost(launch: Launch) -> None:
         assert (gap["cause"], worst["cause"]) == ("network", "network")
 
 
+@on_a_steady_machine
 async def test_packets_that_are_late(launch: Launch) -> None:
     async with in_call(launch) as call:
         await call.say()
@@ -156,6 +160,7 @@ async def test_packets_that_are_late(launch: Launch) -> None:
     assert gap["cause"] == "network"
 
 
+@on_a_steady_machine
 async def test_a_page_in_the_background_is_not_painted(playwright_driver: Playwright) -> None:
     browser = await playwright_driver.chromium.launch(
         executable_path=CHROMIUM, args=list(FLAGS), ignore_default_args=["--mute-audio", *BACKGROUND]

@@ -95,7 +95,9 @@ async def test_speech_is_made_with_pauses_of_the_length_it_says(tmp_path: Path) 
         gaps = [(b.start - a.end) / 48 for a, b in pairwise(audible_runs(each.file.pcm))]
         assert min(abs(gap - each.pause.ms) for gap in gaps) <= 25
         assert f"{' '.join(each.pause.before)} {' '.join(each.pause.after)}" == each.text
-        assert audible_runs(each.file.pcm)[-1].end <= each.file.voiced.end + 480
+        assert audible_runs(each.file.pcm)[-1].end <= each.file.voiced.end + 1440, (
+            "a soft tail may lie below the floor of the file"
+        )
 
 
 @pytest.mark.models

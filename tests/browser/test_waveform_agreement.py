@@ -150,8 +150,8 @@ class Caller:
         self._recording = recording
         self._folder = folder
         self._measured: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
-        self._tie = 0.0
-        """The page's clock less the recording's time, but for the sound card."""
+        self._ahead = 0.0
+        """The page's clock less the machine's."""
 
     async def call(self, url: str) -> None:
         await self._page.expose_function("measured", self._receive)
@@ -159,13 +159,19 @@ class Caller:
         await self._page.goto(url)
         await self._page.get_by_role("button", name="Start talking").click()
         await expect(self._page.locator("#frame")).to_have_attribute("data-picture", "live", timeout=20_000)
-        self._tie = self._recording.began + await self._ahead()
+        self._ahead = await self._compared()
+
+    @property
+    def _tie(self) -> float:
+        """The page's clock less the recording's, but for the sound card."""
+        return self._recording.began + self._ahead
 
     async def tones(self) -> list[float]:
         """When the page means tones to be heard that it plays, seconds of the recording."""
         waits = np.random.default_rng(1).uniform(PAUSE + 0.3, PAUSE + 0.5, TONES).tolist()
         meant: list[float] = await self._page.evaluate("(waits) => playTones(waits)", waits)
-        return [at - self._tie for at in meant]
+        tie = self._tie
+        return [at - tie for at in meant]
 
     async def ask(self, text: str) -> Turn:
         """Ask, say when the question ended, and hear the reply out."""
@@ -183,7 +189,7 @@ class Caller:
     def _receive(self, text: str) -> None:
         self._measured.put_nowait(json.loads(text)["data"]["record"])
 
-    async def _ahead(self) -> float:
+    async def _compared(self) -> float:
         """The page's clock less the machine's, by the quickest of many answers."""
         clock = MonotonicClock()
         answers = []

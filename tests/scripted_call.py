@@ -99,8 +99,8 @@ class ScriptedCall:
         return max(waits, key=lambda wait: wait.duration)
 
     def stills(self) -> list[float]:
-        """The times between two pictures, from a second before the question on, where they were long; ms."""
-        seen = [at for at, _ in self.user.pictures.seen if at >= self._asked - 1.0]
+        """The times between two pictures, from before the question on, where they were long; ms."""
+        seen = [at for at, _ in self.user.pictures.seen if at >= self._asked - 1.5]
         return [(b - a) * 1000 for a, b in pairwise(seen) if b - a >= STALL - 0.01]
 
     def longest_drawing(self) -> float:

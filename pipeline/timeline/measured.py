@@ -15,6 +15,9 @@ from pipeline.timeline.speech_gaps import VoicedClause, speech_gaps
 _AROUND = 1.0
 """Seconds before a reply's first and after its last sample in which a freeze belongs to its turn."""
 
+_REPAINTED = 0.5
+"""Seconds after a page came to the front in which a browser may still paint nothing (Chromium: up to 0.3)."""
+
 
 @dataclass(slots=True)
 class Track:
@@ -155,7 +158,8 @@ def _freezes(
 def _cause_of(still: render_freezes.Still, face: Track, disturbances: Disturbances) -> Cause:
     end = still.at + still.duration
     excess = still.duration / 2
-    if overlap(disturbances.hidden, still.at, end) >= excess:
+    hidden = [(since, until + _REPAINTED) for since, until in disturbances.hidden]
+    if overlap(hidden, still.at, end) >= excess:
         return Cause.PAINT
     before, after = face.presented.around(still.at, end)
     first = None if before is None else face.ledger.frame(before)

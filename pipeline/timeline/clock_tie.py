@@ -1,9 +1,10 @@
 """Two clocks, a client's and ours, tied by messages that are stamped where they leave and arrive.
 
 NTP's arithmetic (RFC 5905, section 8): a request and its answer give the offset to half of the time that
-both were under way. The way there and back may differ, so that half is also the bound of the error. The
-sample that was under way for the shortest time is the best one; crystals part by up to 100 ppm, so over a
-minute the drift between the two is fitted as well.
+both were under way. The way there and back may differ, so that half is also the bound of the error. It
+grows with a sample's age, for the clocks may drift apart meanwhile (NTP's root distance, section 11.2.1);
+the sample with the least bound now is the best one. Crystals part by up to 100 ppm, so over a minute the
+drift between the two is fitted as well.
 """
 
 from collections import deque
@@ -70,8 +71,8 @@ class ClockTie:
         self._samples.append(sample)
         while self._samples[0].returned < sample.returned - WINDOW:
             self._samples.popleft()
-        self._best = min(self._samples, key=lambda each: each.bound)
-        self._drift = self._fitted(self._best)
+        self._drift = self._fitted()
+        self._best = min(self._samples, key=self._bound_now)
 
     def ours(self, client_time: float) -> float | None:
         """None until there is a sample."""
@@ -82,21 +83,23 @@ class ClockTie:
     @property
     def bound(self) -> float | None:
         """Seconds by which `ours` may be off at the newest sample; a reported number carries it."""
-        if self._best is None:
-            return None
-        age = self._samples[-1].returned - self._best.returned
-        return self._best.bound + age * (_MOST_DRIFT if self._drift == 0.0 else _MOST_DRIFT / 10)
+        return None if self._best is None else self._bound_now(self._best)
 
     @property
     def drift(self) -> float:
         """Seconds by which our clock gains on the client's in one of its seconds; 0 while not known."""
         return self._drift
 
-    def _fitted(self, best: ClockSample) -> float:
-        good = [each for each in self._samples if each.bound <= _GOOD * best.bound + 1e-4]
+    def _bound_now(self, sample: ClockSample) -> float:
+        age = self._samples[-1].returned - sample.returned
+        return sample.bound + age * (_MOST_DRIFT if self._drift == 0.0 else _MOST_DRIFT / 10)
+
+    def _fitted(self) -> float:
+        shortest = min(each.bound for each in self._samples)
+        good = [each for each in self._samples if each.bound <= _GOOD * shortest + 1e-4]
         if good[-1].middle - good[0].middle < _FIT_OVER or len(good) < 4:
             return 0.0
-        times = np.array([each.middle for each in good]) - best.middle
+        times = np.array([each.middle for each in good]) - good[0].middle
         slope = float(np.polyfit(times, [each.offset for each in good], 1)[0])
         # What the samples' own bounds could explain is no drift.
         explained = 2 * max(each.bound for each in good) / (good[-1].middle - good[0].middle)

@@ -23,6 +23,10 @@ from pipeline.webrtc.rtvi import MAX_MOMENTS
 PLAYOUT = 0.04
 """Seconds that a client without a sound card adds for one: NetEq's usual 20 to 30 ms and its own frame."""
 
+LOOK_AHEAD = 312 / WIRE_RATE
+"""Seconds by which a decoder gives a sample later than its packet's time stamp says (libopus,
+OPUS_GET_LOOKAHEAD)."""
+
 _BUFFER = "_RTCRtpReceiver__jitter_buffer"
 
 

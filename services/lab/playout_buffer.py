@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from pipeline.events import WIRE_RATE
-from services.lab.arrivals import PLAYOUT, Heard
+from services.lab.arrivals import LOOK_AHEAD, PLAYOUT, Heard
 
 _REMEMBERED = 100
 """Packets, 2 s, whose median says how long the way is; clocks drift apart, routes change."""
@@ -26,6 +26,7 @@ class PlayoutBuffer:
 
     So jitter below PLAYOUT is not heard, as behind any jitter buffer, and what is late by more is heard late
     by all of it: nothing is stretched or played faster. A packet that never came is played as nothing.
+    A decoder keeps the last LOOK_AHEAD of what it was given, so what a packet holds is heard later by that.
     """
 
     _ways: deque[float] = field(default_factory=lambda: deque(maxlen=_REMEMBERED))
@@ -43,7 +44,7 @@ class PlayoutBuffer:
             at = max(scheduled, packet.at)
             if self._ticks is not None and ticks > self._ticks:
                 played.concealed.append((at - (ticks - self._ticks) / WIRE_RATE, at))
-            played.moments.append((packet.rtp_timestamp, at))
+            played.moments.append((packet.rtp_timestamp, at + LOOK_AHEAD))
             self._ticks = ticks + len(packet.pcm)
         return played
 

@@ -68,6 +68,14 @@ def test_old_samples_are_forgotten() -> None:
     assert tie.ours(WINDOW + 1) == pytest.approx(WINDOW + 1 + OFFSET - 0.01)
 
 
+def test_a_bound_does_not_grow_while_there_are_newer_samples() -> None:
+    tie = ClockTie()
+    tie.add(sample(0.0, 0.001, 0.001))
+    for index in range(1, 25):
+        tie.add(sample(2.0 * index, 0.0015, 0.0015))
+    assert tie.bound == pytest.approx(0.0015)
+
+
 def test_stamps_that_cannot_be_are_ignored() -> None:
     tie = ClockTie()
     tie.add(ClockSample(5.0, 1.0, 2.0, 4.0))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from pipeline.events import WIRE_RATE
-from services.lab.arrivals import PLAYOUT, Heard
+from services.lab.arrivals import LOOK_AHEAD, PLAYOUT, Heard
 from services.lab.playout_buffer import PlayoutBuffer
 
 PACKET = WIRE_RATE // 50
@@ -23,7 +23,7 @@ def packets(
 
 
 def times(heard: list[Heard]) -> list[float]:
-    return [at for _, at in PlayoutBuffer().play(heard).moments]
+    return [at - LOOK_AHEAD for _, at in PlayoutBuffer().play(heard).moments]
 
 
 def test_packets_in_time_are_played_a_buffer_later() -> None:

@@ -71,7 +71,7 @@ class Delivery:
 
     def withdraw(self) -> Answer:
         """Nothing was heard of the answer and its turn is not over: it leaves no trace of its own."""
-        answer = self._stopped()
+        answer = self._cut_short()
         self._announcer.reopened()
         return answer
 
@@ -89,13 +89,18 @@ class Delivery:
         """The user has the floor: empty the queue, close the mouth, keep what was heard. `by`: when their
         voice set in; None when it was no voice."""
         heard = self.position.heard(self._clock.now())
-        answer = self._stopped()
+        answer = self._cut_short()
         answer.trace.cancels += 1
         answer.trace.interrupted_by = by
-        self.close(answer, interrupted=True, heard=heard)
+        self._conclude(answer, interrupted=True, heard=heard)
         return answer
 
-    def close(
+    def close(self, answer: Answer, failed: str | None = None) -> None:
+        """The turn is over: its reply was played to its end, or the call `failed` it."""
+        self._leave()
+        self._conclude(answer, failed=failed)
+
+    def _conclude(
         self,
         answer: Answer,
         *,
@@ -103,10 +108,8 @@ class Delivery:
         heard: float | None = None,
         failed: str | None = None,
     ) -> None:
-        """The turn is over; `heard`: the audio position up to which its reply was heard, None: all of it."""
+        """The turn goes on record; `heard`: up to which audio position its reply was, None: all of it."""
         trace = answer.trace
-        self.current = None
-        self._stages.performer.clear()
         if answer.reply.started.is_set():
             self._announcer.stopped_speaking(interrupted=interrupted)
         elif trace.input is TurnInput.VOICE:
@@ -120,13 +123,17 @@ class Delivery:
         self._conversation.add(Exchange(trace.user_text, trace.heard_text))
         self._announcer.turn(self._timeline.turn_over(trace))
 
-    def _stopped(self) -> Answer:
-        answer = self.current
-        assert answer is not None
+    def _leave(self) -> None:
+        """Nothing of the present answer is played or seen from here on."""
         self.current = None
         self.playout.stop()
         self._timeline.held(False)
         self._stages.performer.clear()
+
+    def _cut_short(self) -> Answer:
+        answer = self.current
+        assert answer is not None
+        self._leave()
         if not answer.composed:
             self._announcer.composed()
         answer.abandon()

@@ -45,7 +45,7 @@ _GREETING_DELAY = 0.3
 
 
 class Dialogue:
-    """One conversation's turns. Its events come from `Session`; it plays to `playout`."""
+    """One conversation's turns. Its events come from `Session`; it plays to `delivery`."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Dialogue:
     def typed(self, text: str) -> None:
         """The user sent text: a turn of its own."""
         self.last_activity = self._clock.now()
-        self._typed, self._onset = text, None
+        self._typed, self._onset, self._over_at = text, None, None
         self._do(self._floor.typed())
 
     def pressed(self, pressed: bool) -> None:
@@ -140,9 +140,8 @@ class Dialogue:
 
     def microphone_silent(self) -> None:
         """No audio comes any more: what was being said is over."""
-        if self._floor.user is not User.SILENT:
-            for hearing in self._stages.ear.mute(self._clock.now()):
-                self.heard(hearing)
+        for hearing in self._stages.ear.mute(self._clock.now()):
+            self.heard(hearing)
 
     def open(self) -> None:
         """The client is ready: warm the engine, and greet unless a turn is under way already."""
@@ -168,7 +167,8 @@ class Dialogue:
 
     def _warm(self) -> None:
         """Use the time while nobody waits for the engine."""
-        if self._stages.conduct.warm:
+        waiting = self._floor.agent is not Agent.IDLE or self._floor.user is User.MAYBE_DONE
+        if self._stages.conduct.warm and not waiting:
             self._asides.begin_idle(self._composer.warm())
 
     async def _greet(self) -> None:

@@ -119,10 +119,10 @@ class Session:
                         self._dialogue.microphone_silent()
                 finally:
                     watching.cancel()
+                    self._ended = True  # before its tasks are gone: a restart must not join a call that ends
                     self._dialogue.close()
                     self._timeline.close()
         finally:
-            self._ended = True
             self._announcer.left()
             await self.peer.close()
 

@@ -151,7 +151,8 @@ class Speculation:
         if not answer.committed.is_set() and not self.may_begin:
             answer.opened.set()
             await answer.committed.wait()
-        self._waste.begun += 1
+        if not answer.committed.is_set():  # else it is no guess, and the budget is the next turn's already
+            self._waste.begun += 1
         await self._composer.compose(answer, prompt)
 
     def _drafted(self, text: str) -> _Draft | None:

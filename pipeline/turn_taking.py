@@ -33,7 +33,7 @@ class Agent(StrEnum):
     HELD = "held"
 
 
-# ── actions, for the session to carry out in order ─────────────────────────────────────────────
+# ── actions, for the dialogue to carry out in order ────────────────────────────────────────────
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +217,13 @@ class TurnTaking:
         return [*stopped, Begin(self.revision, answer=True), Commit(self.revision)]
 
     def interrupted(self) -> list[Action]:
-        """The user asked for silence, by a button: the reply is over."""
-        if not self._replying:
-            return []
-        self._replying = False
-        self.agent = Agent.IDLE
-        return [Cancel()]
+        """The user asked for silence, by a button: the reply is over, even one that was not begun yet."""
+        if self._replying:
+            return [Cancel(), *self._reply_over()]
+        if self._open and self._ended:
+            self._open, self.agent = False, Agent.IDLE
+            return [Dismiss(self.revision)]
+        return []
 
     # ── the agent ──────────────────────────────────────────────────────────────────────────────
 
@@ -242,7 +243,7 @@ class TurnTaking:
         if self.agent is Agent.HELD:
             self.agent = self._held_from
             return [Resume()]
-        return []
+        return [Unduck()] if self.agent is Agent.SPEAKING else []
 
     def reply_started(self) -> list[Action]:
         """The first sample of the reply went out."""
@@ -255,6 +256,11 @@ class TurnTaking:
         """The reply was played to its end, or could not be made."""
         if not self._replying:
             raise self._illegal("reply_ended", "a reply under way")
+        return self._reply_over()
+
+    # ── between the two ────────────────────────────────────────────────────────────────────────
+
+    def _reply_over(self) -> list[Action]:
         self.agent, self._replying = Agent.IDLE, False
         if not self._open:
             return []
@@ -262,8 +268,6 @@ class TurnTaking:
         if self._ended:
             self.agent = Agent.PREPARING
         return [Answer(self.revision), *self._settle()] if self._asks else self._settle()
-
-    # ── between the two ────────────────────────────────────────────────────────────────────────
 
     def _settle(self) -> list[Action]:
         """Decide once the turn is over and it is known what is in it."""

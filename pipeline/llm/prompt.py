@@ -220,7 +220,8 @@ class PromptBuilder:
         self, history: Sequence[Message], share: int, left: int
     ) -> tuple[tuple[Message, ...], int]:
         exchanges = _exchanges([Message(message.role, _inert(message.text)) for message in history])
-        costs = [sum(await asyncio.gather(*map(self._cost, exchange))) for exchange in exchanges]
+        # One after the other: all but the newest are known to the counter, and then nothing waits.
+        costs = [sum([await self._cost(message) for message in exchange]) for exchange in exchanges]
         first = _first_kept(costs, share)
         while sum(costs[first:]) > left:  # a long turn takes its room from this prompt's history only
             first += 1

@@ -7,7 +7,6 @@ is muted. Source: https://docs.pipecat.ai/client/rtvi-standard and that client's
 """
 
 import json
-import math
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,9 @@ from pipeline.events import ClientObservation, ClockStamps
 
 VERSION = "2.1.0"
 LABEL = "rtvi-ai"
+
+_LATEST = 2.0**40
+"""Seconds, as a time: more is no clock's."""
 
 MAX_MOMENTS = 128
 """In one report of what was played or shown, of each: two seconds, and no message beyond 16 KB."""
@@ -227,7 +229,8 @@ def _client_message(identifier: str, name: str, data: Any) -> Incoming:
 
 
 def _is_time(value: Any) -> bool:
-    return type(value) in (int, float) and math.isfinite(value)
+    # JSON's integers have no end, and floats do.
+    return type(value) in (int, float) and abs(value) < _LATEST
 
 
 def _stamps(data: Any) -> ClockStamps | None:

@@ -28,6 +28,7 @@ from pipeline.events import (
     SpeechEnd,
     SpeechOnset,
     SpeechPause,
+    Stage,
     TextDelta,
     Timeline,
     Transcript,
@@ -405,6 +406,17 @@ async def test_typed_text_is_a_turn() -> None:
         (turn,) = call.turns
         assert (turn.input, turn.user_text, turn.failed) == ("text", "How are you?", None)
         assert turn.heard_text == turn.reply_text
+
+
+async def test_a_cough_long_before_a_text_is_no_part_of_its_turn() -> None:
+    async with calling() as call:
+        call.models.hears = [""]
+        call.speak()
+        await call.play(30)
+        call.dialogue.typed("How are you?")
+        await call.play(4)
+        spans = [span for span in call.turns[-1].spans if span.stage is Stage.ENDPOINTING]
+        assert all(span.end >= span.start for span in spans)
 
 
 async def test_text_takes_the_place_of_a_reply() -> None:

@@ -305,6 +305,33 @@ def test_any_story_keeps_the_rules(events: list[str]) -> None:
     assert floor.agent is Agent.PREPARING
 
 
+def test_the_button_lets_what_waited_for_an_uninterruptible_reply_be_answered() -> None:
+    floor = TurnTaking()
+    spoken(floor)
+    floor.uninterruptible()
+    floor.reply_started()
+    spoken(floor)
+    assert floor.interrupted() == [Cancel(), Answer(2), Commit(2)]
+
+
+def test_the_button_dismisses_a_turn_whose_words_are_not_known_yet() -> None:
+    floor = TurnTaking()
+    floor.speech_started()
+    floor.speech_paused()
+    floor.speech_ended()
+    assert floor.interrupted() == [Dismiss(1)]
+    assert floor.agent is Agent.IDLE
+    assert floor.transcribed(1, asks=True) == []
+
+
+def test_a_reply_that_was_lowered_and_must_be_heard_is_at_full_level_again() -> None:
+    floor = TurnTaking()
+    spoken(floor)
+    floor.reply_started()
+    assert floor.stirred() == [Duck()]
+    assert floor.uninterruptible() == [Unduck()]
+
+
 def test_a_reply_put_off_is_prepared_when_the_one_before_ends_meanwhile() -> None:
     floor = TurnTaking()
     spoken(floor)

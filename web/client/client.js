@@ -175,11 +175,12 @@ export class VisavisClient extends EventTarget {
     signal.addEventListener("abort", abort, { once: true });
     try {
       await link.open(attempt.signal);
-    } catch (error) {
-      this.#link = null;
-      throw error;
     } finally {
-      this.#callId = link.peerId ?? this.#callId;
+      // Unless somebody hung up meanwhile, or even called again: then both are no longer this attempt's.
+      if (this.#link === link) {
+        this.#callId = link.peerId ?? this.#callId;
+        if (!link.isOpen) this.#link = null;
+      }
       clearTimeout(timer);
       signal.removeEventListener("abort", abort);
     }

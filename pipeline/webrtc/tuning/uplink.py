@@ -64,8 +64,8 @@ class Uplink:
             )
 
     async def listen(self, gap: float) -> AsyncGenerator[tuple[Pcm | None, float], None]:
-        """Sound at WIRE_RATE and when its last sample arrived; None after every `gap` s of nothing."""
-        heard_at = self._clock.now()
+        """Sound at WIRE_RATE and when its last sample arrived; None, once, when nothing came for `gap` s."""
+        silent_at = self._clock.now() + gap
         while not self._ended:
             self._news.clear()
             now = self._clock.now()
@@ -73,16 +73,16 @@ class Uplink:
             while self._waiting:
                 pcm, at = self._waiting.popleft()
                 self._waiting_samples -= len(pcm)
-                heard_at = self._clock.now()
+                silent_at = self._clock.now() + gap
                 yield pcm, at
-            if now >= heard_at + gap:
-                heard_at = now
+            if now >= silent_at:
+                silent_at = math.inf
                 yield None, now
-            await self._wait(min(heard_at + gap, self._buffer.deadline or math.inf))
+            await self._wait(min(silent_at, self._buffer.deadline or math.inf))
 
     async def _wait(self, until: float) -> None:
         try:
-            async with asyncio.timeout(max(0.0, until - self._clock.now())):
+            async with asyncio.timeout(None if until == math.inf else max(0.0, until - self._clock.now())):
                 await self._news.wait()
         except TimeoutError:
             pass

@@ -62,6 +62,8 @@ def test_what_clients_send(text: str, expected: rtvi.Incoming) -> None:
         (custom("visavis.playout", {"rtp_timestamp": 2**32}), "expected a d.rtp_timestamp"),
         (custom("visavis.playout", {"rtp_timestamp": True}), "expected a d.rtp_timestamp"),
         (custom("visavis.playout", {"rtp_timestamp": 1.5}), "expected a d.rtp_timestamp"),
+        (custom("visavis.clock", {"asked": 10**400}), "visavis.clock with .* expected a d.asked in seconds"),
+        (custom("visavis.speech_end", {"at": -(10**400)}), "expected a d.at in seconds"),
         (custom("visavis.push_to_talk", {"pressed": 1}), "visavis.push_to_talk with .* expected a d.pressed"),
         (custom("visavis.push_to_talk", {}), "expected a d.pressed of true or false"),
         (envelope(7), "expected a string"),

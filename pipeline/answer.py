@@ -202,17 +202,22 @@ class Answer:
                         self._span(Stage.TTS, started)
                     voiced_at = self._clock.now()
                     at = await self._add(piece, clause, own=True)
-                    if at is not None:
-                        self._note_voiced(piece, at)
-                        if clause is not None:
-                            self.trace.clause_times.append((at, written.at, voiced_at))
+                    if at is not None and clause is not None:
+                        self.trace.clause_times.append((at, written.at, voiced_at))
                     self._voiced.set()
                     self.synthesised += piece.duration
                     clause = None
 
-    def _note_voiced(self, piece: SpeechChunk, at: float) -> None:
-        if self.trace.first_audible is None and (runs := audible_runs(piece.pcm)):
-            self.trace.first_audible = at + runs[0].start / WIRE_RATE
+    def _note_audible(self, chunk: SpeechChunk, at: float, *, own: bool) -> None:
+        trace = self.trace
+        known = trace.first_sound is not None and (trace.first_audible is not None or not own)
+        if known or not (runs := audible_runs(chunk.pcm)):
+            return
+        position = at + runs[0].start / WIRE_RATE
+        if trace.first_sound is None:
+            trace.first_sound = position
+        if own:
+            trace.first_audible = position
 
     async def _add(self, chunk: SpeechChunk, clause: str | None, *, own: bool) -> float | None:
         """Queue a chunk; `clause` is the text that begins with it, None when that began before. Its audio
@@ -220,6 +225,7 @@ class Answer:
         at = await self.reply.add(chunk, own=own)
         if at is None:
             return None
+        self._note_audible(chunk, at, own=own)
         if clause is not None:
             self._clauses.append((clause, at))
             if self._listener is not None:

@@ -402,6 +402,8 @@ class TurnTrace:
     first_token_at: float | None = None
     clause_times: list[tuple[float, float, float]] = field(default_factory=list)
     """Of each clause: where in the reply it begins (seconds), when it was written, when its sound came."""
+    first_sound: float | None = None
+    """Audio position of the first audible sample of all: a filler's, an apology's, or the reply's own."""
     first_audible: float | None = None
     """Audio position of the first audible sample of the reply's own words."""
     interrupted_by: float | None = None

@@ -12,8 +12,8 @@ from pipeline.timeline.presentation import Presentation
 from pipeline.timeline.record import EndPoints
 from pipeline.timeline.speech_gaps import VoicedClause, speech_gaps
 
-_AROUND = 1.0
-"""Seconds before a reply's first and after its last sample in which a freeze belongs to its turn."""
+_BEFORE = 1.0
+"""Seconds before a reply's first sample from which on a freeze belongs to its turn."""
 
 _REPAINTED = 0.5
 """Seconds after a page came to the front in which a browser may still paint nothing (Chromium: up to 0.3)."""
@@ -28,6 +28,14 @@ class Track:
 
     def at(self, pts: int) -> float | None:
         return self.presented.time_of(pts)
+
+    def position(self, turn: str, where: float | None) -> tuple[float | None, float | None]:
+        """When an audio position of a reply left and when it was heard; None for what is not remembered."""
+        frames = () if where is None else self.ledger.of_turn(turn)
+        frame = next((frame for frame in frames if frame.start <= where < frame.end), None)  # type: ignore
+        if frame is None or where is None:
+            return None, None
+        return frame.sent_at, self.at(frame.pts + round((where - frame.start) * self.ledger.rate))
 
 
 Spans = Sequence[tuple[float, float]]
@@ -50,15 +58,7 @@ class Disturbances:
 
 def end_points(trace: TurnTrace, speech_end: float | None, voice: Track) -> EndPoints:
     """Where a turn's wait begins and ends. `speech_end`: by the client, on our clock."""
-    position = trace.first_audible
-    own = None
-    if position is not None:
-        frames = voice.ledger.of_turn(trace.turn_id)
-        own = next((frame for frame in frames if frame.start <= position < frame.end), None)
-    if own is None or position is None:
-        return EndPoints(speech_end)
-    heard = voice.at(own.pts + round((position - own.start) * voice.ledger.rate))
-    return EndPoints(speech_end, own.sent_at, heard)
+    return EndPoints(speech_end, *voice.position(trace.turn_id, trace.first_audible))
 
 
 def measured(
@@ -71,9 +71,10 @@ def measured(
     """The fields of a turn's record that only a client can know; null where it did not say."""
     speech_end = trace.speech_end if points.speech_end is None else points.speech_end
     sound, pictures = voice.ledger.of_turn(trace.turn_id), face.ledger.of_turn(trace.turn_id)
-    moving = next((picture for picture in pictures if picture.moving), None)
+    whole = bool(sound) and sound[0].start == 0.0  # else its beginning is not remembered any more
+    moved = (face.presented.seen(picture.pts) for picture in pictures if whole and picture.moving)
     clauses = [VoicedClause(*times) for times in trace.clause_times]
-    first = voice.at(sound[0].pts) if sound else None
+    _, first = voice.position(trace.turn_id, trace.first_sound)
     gaps = speech_gaps(
         sound,
         voice.ledger.rate,
@@ -83,12 +84,12 @@ def measured(
         lags=disturbances.lags,
         concealed=disturbances.concealed,
     )
-    began = next((at for at in (points.heard, first) if at is not None), sound[0].made_at if sound else None)
-    skews = av_skew.skews(sound, voice.ledger.rate, pictures, voice.at, face.at)
+    began = next((at for at in (points.heard, first, trace.first_sound_at) if at is not None), None)
+    skews = av_skew.skews(sound, voice.ledger.rate, pictures, voice.at, face.presented.seen)
     return {
         "time_to_first_audio_ms": _ms(speech_end, points.heard),
         "time_to_first_sound_ms": _ms(speech_end, first),
-        "time_to_first_frame_ms": _ms(speech_end, None if moving is None else face.at(moving.pts)),
+        "time_to_first_frame_ms": _ms(speech_end, next((at for at in moved if at is not None), None)),
         "speech_gaps": [
             {
                 "at_ms": _ms(began, gap.at),
@@ -137,9 +138,8 @@ def _freezes(
         return None
     if not sound:
         return []
-    start, end = sound[0].made_at - _AROUND, sound[-1].made_at + _AROUND
-    # The rule wants an average over 30 pictures from before.
-    presented = [*face.presented.times(start - 2.0, end)]
+    start, end = sound[0].made_at - _BEFORE, sound[-1].made_at
+    presented = face.presented.times(start, end, before=render_freezes.WANTED)
     open_until = None if presented and presented[-1] > end else disturbances.frozen_until
     found = [
         still for still in render_freezes.stills(presented, open_until) if still.at + still.duration > start

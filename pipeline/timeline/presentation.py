@@ -46,10 +46,16 @@ class Presentation:
         later, until = self._points[index]
         return min(nominal, at + (until - at) * (pts - known) / (later - known))
 
-    def times(self, start: float, end: float) -> Sequence[float]:
-        """When something was presented, between two moments and next after them."""
-        times = [at for _, at in self._points if start <= at]
-        return times[: bisect_right(times, end) + 1]
+    def seen(self, pts: int) -> float | None:
+        """When exactly this was presented; None where no report names it."""
+        index = bisect_left(self._points, pts, key=lambda point: point[0])
+        found = index < len(self._points) and self._points[index][0] == pts
+        return self._points[index][1] if found else None
+
+    def times(self, start: float, end: float, before: int = 0) -> Sequence[float]:
+        """When something was presented: so many before, between two moments, and next after them."""
+        times = [at for _, at in self._points]
+        return times[max(0, bisect_left(times, start) - before) : bisect_right(times, end) + 1]
 
     def around(self, start: float, end: float) -> tuple[int | None, int | None]:
         """The pts presented last by one moment and first from another on."""

@@ -1,7 +1,7 @@
 """A turn's trace → its record, the unit of `turns.json` (docs/metrics.md defines every field).
 
 What cannot be known is null, never 0. The server fills in what it sees; a client that measures joins
-its own times (`joined`).
+its own times.
 """
 
 from collections.abc import Mapping, Sequence
@@ -153,7 +153,8 @@ def _span(span: Span, begin: float) -> dict[str, Any]:
 
 
 def _first_token(trace: TurnTrace) -> float | None:
-    prefill = [span for span in trace.spans if span.stage is Stage.PREFILL]
+    own = [span for span in trace.spans if span.revision == trace.committed_revision]
+    prefill = [span for span in own if span.stage is Stage.PREFILL]
     return _ms(prefill[-1].start, prefill[-1].end) if prefill else None
 
 

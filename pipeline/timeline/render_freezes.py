@@ -11,6 +11,9 @@ STALL = 0.12
 _AVERAGED = 30
 _LONGER = 0.15
 
+WANTED = _AVERAGED + 1
+"""Pictures from before a time that the rule needs to know of, to judge from there on."""
+
 
 @dataclass(frozen=True, slots=True)
 class Still:

@@ -11,7 +11,7 @@ from typing import Any
 from pipeline.clock import Clock
 from pipeline.events import WIRE_RATE, ClientObservation, ClockStamps, TurnInput, TurnTrace
 from pipeline.timeline.clock_tie import ClockSample, ClockTie
-from pipeline.timeline.ledger import Emitted, Ledger
+from pipeline.timeline.ledger import KEPT, Emitted, Ledger
 from pipeline.timeline.loop_lag import LoopLag
 from pipeline.timeline.measured import Disturbances, Track, end_points, measured, reasons
 from pipeline.timeline.presentation import Presentation
@@ -31,8 +31,9 @@ _MOST_WAITING = 8
 
 _SPEECH_ENDS = 8
 
-_KEPT = 50
-"""Stretches of concealed sound that are remembered."""
+_AWAY = 60.0
+"""Seconds from now beyond which a moment that a client tells is none: its clock was set, or it makes things
+up, and one such number would spoil every mean that it gets into."""
 
 _ADJOINING = 0.005
 """Seconds by which the tie of the clocks may move between two reports."""
@@ -60,7 +61,7 @@ class SessionTimeline:
         self._voice = Track(Ledger(WIRE_RATE, lambda: self._rtp_origin("audio")), Presentation(WIRE_RATE))
         self._face = Track(Ledger(VIDEO_RATE, lambda: self._rtp_origin("video")), Presentation(VIDEO_RATE))
         self._held, self._hidden = Spells(), Spells()
-        self._concealed: deque[tuple[float, float]] = deque(maxlen=_KEPT)
+        self._concealed: deque[tuple[float, float]] = deque()
         self._reported_at: float | None = None
         """When the newest report came."""
         self._lacks: Set[str] = frozenset()
@@ -101,7 +102,7 @@ class SessionTimeline:
 
     def speech_ended(self, client_time: float) -> None:
         """The client knows when its user's speech ended: it made it itself."""
-        at = self._tie.ours(client_time)
+        at = self._ours(client_time)
         if at is not None:
             self._speech_ends.append(at)
 
@@ -109,21 +110,27 @@ class SessionTimeline:
         """What the client played and showed, by its own clock. Ignored until the clocks are tied."""
         for track, points in ((self._voice, observation.sound), (self._face, observation.pictures)):
             for rtp_timestamp, client_time in points:
-                pts, at = track.ledger.pts(rtp_timestamp), self._tie.ours(client_time)
+                pts, at = track.ledger.pts(rtp_timestamp), self._ours(client_time)
                 if pts is not None and at is not None:
                     track.presented.add(pts, at)
         for start, end in observation.concealed:
-            began, ended = self._tie.ours(start), self._tie.ours(end)
+            began, ended = self._ours(start), self._ours(end)
             if began is None or ended is None:
                 continue
             if self._concealed and abs(began - self._concealed[-1][1]) < _ADJOINING:
                 began, _ = self._concealed.pop()  # it goes on
             self._concealed.append((began, ended))
-        self._witness.add(at for each in observation.audible if (at := self._tie.ours(each)) is not None)
+        while self._concealed and self._concealed[0][1] < self._clock.now() - KEPT:
+            self._concealed.popleft()
+        self._witness.add(at for each in observation.audible if (at := self._ours(each)) is not None)
         self._lacks = observation.lacks
         self._reported_at = self._clock.now()
         self._hidden.note(observation.hidden, self._reported_at)
         self._settle()
+
+    def _ours(self, client_time: float) -> float | None:
+        at = self._tie.ours(client_time)
+        return at if at is not None and abs(at - self._clock.now()) < _AWAY else None
 
     # ── turns ──────────────────────────────────────────────────────────────────────────────────
 

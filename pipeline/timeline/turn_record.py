@@ -37,7 +37,7 @@ class StageTimes:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """A silence in the reply that was not meant; `at_ms` from the reply's first sample."""
+    """A silence in the reply that was not meant; `at_ms` from the reply's first audible sample."""
 
     at_ms: float
     duration_ms: float

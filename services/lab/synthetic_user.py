@@ -1,7 +1,6 @@
 """A user without a browser: a WebRTC peer that speaks files, listens, and reads the data channel."""
 
 import asyncio
-import itertools
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -20,7 +19,7 @@ from aiortc import (
 from pipeline.clock import Clock
 from pipeline.errors import VisavisError
 from pipeline.webrtc import rtvi
-from services.lab.arrivals import PLAYOUT, PictureTap, SoundTap, tap
+from services.lab.arrivals import LOOK_AHEAD, PLAYOUT, PictureTap, SoundTap, tap
 from services.lab.microphone import Microphone, Utterance
 from services.lab.playout_buffer import PlayoutBuffer
 from services.lab.speech_file import SpeechFile
@@ -30,8 +29,8 @@ _log = logging.getLogger(__name__)
 _REPORT_EVERY = 0.2
 """Seconds between two reports of what is being played and was seen."""
 
-_ASK_EVERY = 2.0
-"""Seconds between two questions for the server's time; the first few come faster."""
+_ASK_FIRST, _ASK_EVERY = 0.1, 2.0
+"""Seconds between two questions for the server's time: the first two, and after some doubling."""
 
 CONNECT_TIMEOUT = 30.0
 """Seconds for the whole way to an open data channel."""
@@ -132,7 +131,7 @@ class SyntheticUser:
         while True:
             due += _REPORT_EVERY
             await self._clock.sleep_until(due)
-            playing = self.sound.playing(self._clock.now() - PLAYOUT)
+            playing = self.sound.playing(self._clock.now() - PLAYOUT - LOOK_AHEAD)
             if playing is not None:
                 self._tell("visavis.playout", rtp_timestamp=playing)
             played = self._player.play(self.sound.fresh())
@@ -145,9 +144,11 @@ class SyntheticUser:
 
     async def ask_the_time(self) -> None:
         """Tie the server's clock to this one, until cancelled."""
-        for asked in itertools.count():
+        wait = _ASK_FIRST
+        while True:
             self._tell("visavis.clock", asked=self._clock.now(), before=self._stamps)
-            await self._clock.sleep_until(self._clock.now() + min(_ASK_EVERY, 0.1 * 2**asked))
+            await self._clock.sleep_until(self._clock.now() + wait)
+            wait = min(_ASK_EVERY, 2 * wait)
 
     def _tell(self, name: str, **data: Any) -> None:
         if self.telling and self._channel.readyState == "open":
@@ -222,7 +223,9 @@ async def calling(
         finally:
             for task in reporting:
                 task.cancel()
-            await asyncio.wait(reporting)
+            for fault in await asyncio.gather(*reporting, return_exceptions=True):
+                if isinstance(fault, Exception):  # not that it was cancelled
+                    raise fault
     finally:
         await connection.close()
 

@@ -6,9 +6,10 @@ seconds again and again. Here, whatever becomes of the broker, no conversation w
 """
 
 import asyncio
+import contextlib
 import logging
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,11 +102,16 @@ class Broker:
 
     def publish(self, message: Message) -> None:
         """Have a message delivered once the broker is there. Does not wait."""
-        self._loop.call_soon_threadsafe(self._keep, message)
+        self._in_thread(self._keep, message)
 
     def retain(self, state: Message) -> None:
         """Have the broker keep this as the newest state. One that was not delivered yet is replaced."""
-        self._loop.call_soon_threadsafe(self._replace, state)
+        self._in_thread(self._replace, state)
+
+    def _in_thread(self, act: Callable[[Message], None], message: Message) -> None:
+        # After a fault of ours, which is logged, the loop is closed.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(act, message)
 
     # ── in the thread ──────────────────────────────────────────────────────────────────────────
 
@@ -125,8 +131,11 @@ class Broker:
         self._changed.set()
 
     def _run(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
-            runner.run(self._serve())
+        try:
+            with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+                runner.run(self._serve())
+        finally:
+            self.connected = False
 
     async def _serve(self) -> None:
         self._loop.set_default_executor(ThreadPoolExecutor(1, thread_name_prefix="mqtt connect"))
@@ -135,7 +144,6 @@ class Broker:
             await self._ending.wait()
             await asyncio.wait([staying], timeout=_LAST_WORDS)
             staying.cancel()
-        self.connected = False
 
     async def _stay_connected(self) -> None:
         waits = growing_waits()

@@ -104,18 +104,15 @@ class _Times:
         ends = [self.from_speech_end(span["end_ms"]) for span in stages["spans"]]
         self.end = max([self.start + _nanoseconds(record["total_ms"] or 0.0), *ends])
         sent = [span["end_ms"] for span in stages["spans"] if span["stage"] == Stage.EGRESS]
-        heard = record["time_to_first_sound_ms"]
-        self._first_sent = self.from_speech_end(sent[-1]) if sent else self.start
-        self._first_heard = self._first_sent if heard is None else self.from_speech_end(heard)
+        firsts = record["time_to_first_audio_ms"], record["time_to_first_sound_ms"], *sent[-1:]
+        first = next((ms for ms in firsts if ms is not None), None)
+        self._first_audible = self.start if first is None else self.from_speech_end(first)
 
     def from_speech_end(self, ms: float) -> int:
         return self._speech_end + _nanoseconds(ms)
 
-    def from_first_heard(self, ms: float) -> int:
-        return self._first_heard + _nanoseconds(ms)
-
-    def from_first_sent(self, ms: float) -> int:
-        return self._first_sent + _nanoseconds(ms)
+    def from_first_audible(self, ms: float) -> int:
+        return self._first_audible + _nanoseconds(ms)
 
 
 def _nanoseconds(ms: float) -> int:
@@ -162,10 +159,10 @@ def _known(attributes: Mapping[str, Any]) -> dict[str, Any]:
 
 def _add_disturbances(root: Span, record: Mapping[str, Any], times: _Times) -> None:
     for gap in record["speech_gaps"] or ():
-        _add(root, "visavis.speech_gap", gap, times.from_first_heard(gap["at_ms"]))
+        _add(root, "visavis.speech_gap", gap, times.from_first_audible(gap["at_ms"]))
     for still in record["render_freezes"] or ():
         name = "visavis.render_freeze" if still["w3c"] else "visavis.render_stall"
-        _add(root, name, still, times.from_first_sent(still["at_ms"]))
+        _add(root, name, still, times.from_first_audible(still["at_ms"]))
 
 
 def _add(root: Span, name: str, disturbance: Mapping[str, Any], at: int) -> None:

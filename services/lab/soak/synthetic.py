@@ -1,5 +1,6 @@
 """A user of a soak without a browser: an aiortc peer that asks, listens, and calls again when it must."""
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
@@ -61,12 +62,14 @@ class SyntheticCaller:
         try:
             done = await exchange.ask(user, spoken, self._plan.clock)
         except CallError:
+            unheard = measures.unheard(spoken.file.path.name)
             for told in user.told:
                 if told.type == "visavis.turn":
-                    self._keep(told.data["record"], spoken, told.at)
+                    self._keep({**unheard, **told.data["record"], "premature": True}, spoken, told.at)
             raise
         assert done.utterance.end is not None
-        records = self._records(done, user)
+        # Off the loop, on which every user's packets are stamped.
+        records = await asyncio.to_thread(self._records, done, user)
         for record in records:
             self._keep(record, spoken, done.utterance.end)
 

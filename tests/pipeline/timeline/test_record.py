@@ -46,6 +46,13 @@ def test_a_record_has_every_field_and_no_other() -> None:
     assert record["retries"] is None, "nobody counts them"
 
 
+def test_the_first_token_is_the_committed_revisions() -> None:
+    dropped = Span(Stage.PREFILL, 10.1, 10.2, 1)
+    records = TurnRecords(VirtualClock(5.0), {})
+    assert records(trace())["first_token_ms"] == pytest.approx(240)
+    assert records(trace(spans=[dropped]))["first_token_ms"] is None
+
+
 def test_shares_add_up_to_the_wait_and_hidden_work_costs_nothing() -> None:
     shares = stage_shares(trace())["shares_ms"]
     assert shares["endpointing"] == 500

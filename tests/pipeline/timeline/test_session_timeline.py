@@ -34,7 +34,7 @@ class Call:
         self.pictures: list[tuple[int, float]] = []
         self.trace = TurnTrace("t1", "s1", TurnInput.VOICE, 999.0, speech_end=1000.0, committed_revision=1)
         self.trace.clause_times = [(0.0, 1000.1, 1000.2)]
-        self.trace.first_audible = 0.0
+        self.trace.first_sound = self.trace.first_audible = 0.0
 
     def tie(self) -> None:
         now = self.clock.now()
@@ -201,6 +201,63 @@ async def test_sound_that_did_not_come_is_one_gap_however_many_reports_tell_of_i
     await call.play(1.0)
     (gap,) = (await call.over())["speech_gaps"]
     assert (gap["duration_ms"], gap["cause"]) == (pytest.approx(200, abs=1), "network")
+
+
+async def test_concealed_sound_is_remembered_however_often_it_happens() -> None:
+    call = Call()
+    call.tie()
+    await call.play(1.0)
+    missed = call.clock.now() - OFFSET
+    call.timeline.observed(ClientObservation(concealed=((missed, missed + 0.2),)))
+    await call.play(1.0)
+    for _ in range(100):
+        await call.play(0.1)
+        now = call.clock.now() - OFFSET
+        call.timeline.observed(ClientObservation(concealed=((now, now + 0.005),)))
+    (gap,) = (await call.over())["speech_gaps"]
+    assert gap["duration_ms"] == pytest.approx(200, abs=1)
+
+
+async def test_a_moment_far_from_now_is_none() -> None:
+    call = Call()
+    call.tie()
+    await call.play(0.4, speaking=False)
+    call.sound.append(((call.pts + ORIGIN["audio"]) % 2**32, 1e9))
+    await call.play(1.0)
+    record = await call.over()
+    assert record["time_to_first_audio_ms"] == pytest.approx(500, abs=1)
+
+
+async def test_a_picture_that_stopped_long_before_a_reply_is_a_freeze() -> None:
+    call = Call()
+    call.tie()
+    await call.play(2.0, speaking=False)
+    await call.play(5.0, speaking=False, shown=False)
+    await call.play(1.0, shown=False)
+    await call.play(0.2)
+    (freeze,) = (await call.over())["render_freezes"]
+    assert freeze["duration_ms"] == pytest.approx(6000, abs=81)
+    assert freeze["w3c"]
+
+
+async def test_a_picture_that_was_not_shown_is_not_the_first_one() -> None:
+    call = Call()
+    call.tie()
+    await call.play(0.4, speaking=False)
+    await call.play(0.6, shown=False)
+    await call.play(1.0)
+    record = await call.over()
+    assert record["time_to_first_frame_ms"] == pytest.approx(1100, abs=41)
+
+
+async def test_of_a_reply_whose_beginning_is_forgotten_nothing_first_is_told() -> None:
+    call = Call()
+    call.tie()
+    await call.play(0.4, speaking=False)
+    await call.play(45.0)
+    record = await call.over()
+    firsts = [name for name in record if name.startswith("time_to_first")]
+    assert [record[name] for name in firsts] == [None, None, None]
 
 
 def hung_up(call: Call) -> Mapping[str, Any]:

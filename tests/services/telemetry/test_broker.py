@@ -153,6 +153,9 @@ async def test_a_fault_of_ours_ends_mqtt_and_nothing_else(
     monkeypatch.setattr(Broker, "_stay_connected", fault)
     async with to(1) as broker:
         await asyncio.wait([broker._running])
+        assert not broker.connected
+        broker.publish(event(1))
+        broker.retain(event(2))
     assert "MQTT has stopped by a fault of ours" in caplog.text
     assert "KeyError: 'a fault'" in caplog.text
     assert ours() == []

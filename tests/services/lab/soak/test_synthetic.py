@@ -15,6 +15,7 @@ from pipeline.webrtc.ice import offer_loopback
 from services.lab.bench.speech import Spoken
 from services.lab.soak import synthetic
 from services.lab.soak.findings import Findings, Plan, Record
+from services.lab.soak.report import figures
 from services.lab.soak.synthetic import SyntheticCaller
 from services.lab.speech_file import SpeechFile
 from tests.browser.fake_server import FakeServer, FakeSession, fake_server
@@ -131,11 +132,12 @@ async def test_turns_that_were_told_before_the_call_was_lost_are_kept(server: Fa
     await task
     assert [record["turn_id"] for record in plan.findings.records] == ["t1", None]
     assert plan.findings.records[1]["failed"] == "call_failed"
+    assert figures(plan.findings.records)["premature"] == 1, "a report can be made of them"
 
 
 async def test_a_users_time_is_up(server: FakeServer) -> None:
     server.refusal = (503, "server_full")
-    plan, _ = planned(server.url, turns=None, seconds=0.2)
+    plan, _ = planned(server.url, turns=None, seconds=1.0)
     await caller(plan)
     assert len(plan.findings.records) > 1
     assert plan.clock.now() >= plan.began + 0.2

@@ -37,7 +37,7 @@ class PatienceSettings:
 
     shortest: float = 0.2
     """When the turn is clearly complete."""
-    unsure: float = 0.75
+    unsure: float = 0.72
     """When that is all but ruled out; in between it is waited the longer the less is sure."""
     longest: float = 1.0
     """When it is clearly not complete, and the upper bound of all."""
@@ -48,8 +48,8 @@ _LIKELY = 1.5
 """Log-odds. Of those pauses, by words alone, 78 % at the end score above the latter, and 2 % of those inside;
 above the former, where waiting less gains nothing any more, no pause inside comes near."""
 
-_DOUBTFUL = -0.25
-_DOUBTFUL_SHORT = 0.75
+_DOUBTFUL = 0.0
+_DOUBTFUL_SHORT = 1.0
 """Log-odds below which it is clearly no end. A recogniser completes what was only begun ("There is a |
 problem" becomes "There is a problem."), and a few words are easily completed."""
 
@@ -62,7 +62,7 @@ _CERTAIN_UNREAD = 1.5
 _ENOUGH_WORDS = 10
 """More do not make the end likelier."""
 
-_HESITATION = 0.72
+_HESITATION = 0.85
 """Exponent of doubt: below 1, a little of it already costs some patience."""
 
 _USUAL_SOUND = 0.21

@@ -148,7 +148,7 @@ class Vad(Section):
 
 class Patience(Section):
     shortest_ms: Milliseconds = 200
-    unsure_ms: Milliseconds = 750
+    unsure_ms: Milliseconds = 720
     longest_ms: Milliseconds = 1000
 
     @model_validator(mode="after")

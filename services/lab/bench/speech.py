@@ -104,7 +104,7 @@ class Studio:
         self.rng.shuffle(lines)
         halves = [
             (line.replace("||", "|").split("|"), "||" not in line)
-            for line in (lines[k % len(lines)] for k in range(count + max(2, count // 4)))
+            for line in (lines[k % len(lines)] for k in range(count + max(2, count // 2)))
         ]
         # More than are needed: in some no voice's words are found again.
         jobs = [

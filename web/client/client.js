@@ -179,7 +179,7 @@ export class VisavisClient extends EventTarget {
       // Unless somebody hung up meanwhile, or even called again: then both are no longer this attempt's.
       if (this.#link === link) {
         this.#callId = link.peerId ?? this.#callId;
-        if (!link.isOpen) this.#link = null;
+        if (link.closed) this.#link = null;
       }
       clearTimeout(timer);
       signal.removeEventListener("abort", abort);

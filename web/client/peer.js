@@ -65,6 +65,10 @@ export class PeerLink extends EventTarget {
     return this.#peerId;
   }
 
+  get closed() {
+    return this.#lifetime.signal.aborted;
+  }
+
   /** How long the avatar's sound takes from its arrival to the ear, in ms; 0 until it was measured. */
   get playoutDelayMs() {
     return this.#playout.delayMs;

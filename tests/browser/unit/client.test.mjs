@@ -151,6 +151,20 @@ test("hanging up ends an attempt to connect, and nothing comes after it", async 
   assert.equal(FakeConnection.last.connectionState, "closed");
 });
 
+test("a call right after one that was given up belongs to nobody else", async () => {
+  const client = newClient();
+  await client.config(); // so that both attempts reach the connection in the same pass
+  const given = client.connect();
+  await Promise.resolve();
+  client.disconnect();
+  await Promise.all([given, client.connect()]);
+  assert.equal(client.state, ClientState.READY);
+  client.sendText("Hello");
+  assert.match(FakeConnection.last.channel.sent.at(-1), /send-text/);
+  client.disconnect();
+  assert.ok(FakeConnection.made.every(({ connectionState }) => connectionState === "closed"));
+});
+
 test("hanging up ends reconnecting", async () => {
   const client = newClient();
   await client.connect();

@@ -1,7 +1,7 @@
 """Every message and Protocol that stages exchange, in the order a turn passes through them.
 
-Stages never import each other: they take and return what is defined here, and `session.py` puts
-them together. Times are monotonic seconds of `clock.py` unless a field says otherwise.
+Stages never import each other: they take and return what is defined here; `dialogue.py` puts them
+together, and `services/stack.py` makes them. Times are monotonic seconds of `clock.py` unless a field says otherwise.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -158,10 +158,6 @@ class Prompt:
     digest: str
     """SHA-256 over the sections' names and digests, hex."""
     max_output_tokens: int
-
-    @property
-    def tokens(self) -> int:
-        return sum(section.tokens for section in self.sections)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,11 @@ from pipeline.clock import Clock
 from pipeline.errors import ConfigError, MissingModelError
 from pipeline.events import EvidenceSource, SpeechChunk, Synthesizer
 from pipeline.headroom import Headroom
+from pipeline.llm.budget import TokenBudget
 from pipeline.llm.client import Timeouts
 from pipeline.llm.instructions import Instructions
 from pipeline.llm.pool.llm_pool import LlmPool
-from pipeline.llm.prompt import PromptBuilder, TokenBudget
+from pipeline.llm.prompt import PromptBuilder
 from pipeline.llm.prompt_writer import PromptWriter
 from pipeline.llm.route import Endpoint, Sampling
 from pipeline.llm.tokens import TokenCounter

@@ -22,7 +22,7 @@ from pipeline.session import SessionSettings
 from pipeline.stages import Conduct, Lines, Stages
 from pipeline.timeline.loop_lag import LoopLag
 from pipeline.tts.clauses import WHOLE_SENTENCES
-from pipeline.webrtc.ice import offer_loopback
+from pipeline.webrtc.tuning.loopback import offer_loopback
 from services import slo
 from services.config import Config
 from services.gateway.app import make_app

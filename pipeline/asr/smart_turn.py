@@ -7,16 +7,14 @@ extractor gives the same features to 3e-6). A run takes about 70 ms on one threa
 """
 
 import asyncio
-import importlib.util
 from concurrent.futures import Executor
 from pathlib import Path
 
 import numpy as np
-import onnxruntime
 from faster_whisper.feature_extractor import FeatureExtractor
 
-from pipeline.errors import MissingModelError
 from pipeline.events import HEARING_RATE, Samples
+from pipeline.packaged import network, packaged_file
 
 _SECONDS = 8
 _SAMPLES = _SECONDS * HEARING_RATE
@@ -25,14 +23,7 @@ _FILE = Path("audio", "turn", "smart_turn", "data", "smart-turn-v3.2-cpu.onnx")
 
 def packaged_model() -> Path:
     """The network's file in the package pipecat-ai. Raises MissingModelError."""
-    spec = importlib.util.find_spec("pipecat")
-    for root in (spec.submodule_search_locations or []) if spec else []:
-        if (Path(root) / _FILE).is_file():
-            return Path(root) / _FILE
-    raise MissingModelError(
-        "the turn detector is not installed: "
-        "pip install --no-deps -r requirements/models.txt (package pipecat-ai)"
-    )
+    return packaged_file("pipecat", _FILE, "the turn detector", "pipecat-ai")
 
 
 class SmartTurn:
@@ -40,13 +31,7 @@ class SmartTurn:
 
     def __init__(self, executor: Executor, model: Path | None = None) -> None:
         """`model` None: the packaged one. Raises MissingModelError."""
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(
-            str(model or packaged_model()), sess_options=options, providers=["CPUExecutionProvider"]
-        )
+        self._session = network(model or packaged_model())
         self._features = FeatureExtractor(chunk_length=_SECONDS)
         self._executor = executor
 

@@ -7,6 +7,7 @@ import onnxruntime
 
 from pipeline.errors import MissingModelError
 from pipeline.events import HEARING_RATE, Samples
+from pipeline.packaged import network
 
 WINDOW = 512
 """Samples a decision, 32 ms at HEARING_RATE; the model accepts no other size."""
@@ -33,13 +34,7 @@ def load_model() -> onnxruntime.InferenceSession:
             "the Silero VAD file silero_vad_v6.onnx is not in the installed faster-whisper; "
             "install the pinned version: pip install -c requirements/constraints.txt faster-whisper"
         )
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(
-        file.read_bytes(), sess_options=options, providers=["CPUExecutionProvider"]
-    )
+    return network(file.read_bytes())
 
 
 class VoiceActivity:

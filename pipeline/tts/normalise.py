@@ -8,7 +8,6 @@ is held for longer: a link, inline code, a tag, a table row.
 import re
 from dataclasses import dataclass
 
-from pipeline.tts.characters import has_speech
 from pipeline.tts.inline import words_of
 
 _HOLD = 120
@@ -46,13 +45,6 @@ class _Line:
 
 class _IncompleteError(Exception):
     """What comes next cannot be told from the text so far."""
-
-
-def speakable(text: str) -> str:
-    """The plain text of a whole reply; empty when there is nothing to say."""
-    stream = SpeakableText()
-    spoken = stream.feed(text) + stream.finish()
-    return spoken if has_speech(spoken) else ""
 
 
 class SpeakableText:

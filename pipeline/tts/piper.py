@@ -7,10 +7,8 @@ from collections.abc import AsyncGenerator, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from zipfile import BadZipFile
 
-import onnxruntime
 from onnxruntime.capi.onnxruntime_pybind11_state import (
     Fail,
     InvalidArgument,
@@ -21,6 +19,7 @@ from piper import PiperConfig, PiperVoice, SynthesisConfig
 
 from pipeline.errors import MissingModelError, SynthesisError
 from pipeline.events import SpeechChunk
+from pipeline.packaged import network
 from pipeline.tts.language import find_language
 from pipeline.tts.pieces import RESAMPLER_REACH, PieceCutter, cuts, whole
 from pipeline.tts.script import Line, Script, write_script
@@ -74,21 +73,13 @@ def open_voice(files: VoiceFiles) -> Voice:
     try:
         config = PiperConfig.from_dict(json.loads(files.config.read_text(encoding="utf-8")))
         if files.parts is None:
-            piper = PiperVoice(session=_session(files.model), config=config)
+            piper = PiperVoice(session=network(files.model, lengths_vary=True), config=config)
             return Voice(piper, WholeNetwork(piper))
-        text, flow, decoder = (_session(read_part(files, name)) for name in (TEXT, FLOW, DECODER))
+        parts = (read_part(files, name) for name in (TEXT, FLOW, DECODER))
+        text, flow, decoder = (network(part, lengths_vary=True) for part in parts)
     except (ValueError, KeyError, BadZipFile, Fail, InvalidArgument, InvalidProtobuf) as reason:
         raise MissingModelError(f"{files.model} is not a Piper voice: {reason}") from reason
     return Voice(PiperVoice(session=text, config=config), SplitNetwork(config, text, flow, decoder))
-
-
-def _session(model: Path | bytes) -> onnxruntime.InferenceSession:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.enable_mem_pattern = False  # a plan of its memory for each new length of a clause, kept for good
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(model, sess_options=options, providers=["CPUExecutionProvider"])
 
 
 class PiperSynthesizer:

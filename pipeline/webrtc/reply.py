@@ -26,7 +26,7 @@ class HeardWord:
     start: float
     end: float
     own: bool
-    """False for an apology: it is not what the model said."""
+    """False for a greeting, a filler or an apology: it is not what the model said."""
 
     @property
     def middle(self) -> float:
@@ -34,10 +34,10 @@ class HeardWord:
 
 
 class Reply:
-    """The audio of one reply, played or not. Of what was played it keeps no more than the clause it is in."""
+    """The audio of one reply, played or not. Of what was played it keeps no more than the chunk it is in."""
 
     def __init__(self) -> None:
-        self._clauses: deque[Pcm] = deque()
+        self._chunks: deque[Pcm] = deque()
         """From the one that holds the next sample on."""
         self._first = 0
         """Where the first of them begins, in samples of the reply."""
@@ -48,7 +48,6 @@ class Reply:
         self._stopped = False
         self._room = asyncio.Event()
         self._room.set()
-        self.underruns = 0
         self.started = asyncio.Event()
         """The first sample went out."""
         self.done = asyncio.Event()
@@ -78,9 +77,9 @@ class Reply:
         return " ".join(word.text for word in self._words if word.own and word.middle <= heard)
 
     async def add(self, chunk: SpeechChunk, *, own: bool = True) -> float | None:
-        """Queue a clause; its audio position. Waits while MAX_AHEAD is queued already.
+        """Queue a chunk; its audio position. Waits while MAX_AHEAD is queued already.
 
-        None when the reply was stopped, also while it waited: the clause is dropped.
+        None when the reply was stopped, also while it waited: the chunk is dropped.
         """
         if chunk.sample_rate != WIRE_RATE:
             raise ValueError(f"speech for the wire has {WIRE_RATE} Hz, got {chunk.sample_rate}")
@@ -90,7 +89,7 @@ class Reply:
         if self._stopped:
             return None
         start = self.duration
-        self._clauses.append(chunk.pcm)
+        self._chunks.append(chunk.pcm)
         self._queued += len(chunk.pcm)
         self._words += [
             HeardWord(word.text, start + word.start, start + word.end, own) for word in chunk.words
@@ -99,7 +98,7 @@ class Reply:
         return start
 
     def complete(self) -> None:
-        """No more clauses will come."""
+        """No more chunks will come."""
         self._complete = True
         if self._played >= self._queued:
             self.done.set()
@@ -107,7 +106,7 @@ class Reply:
     def stop(self) -> None:
         """Forget what was not played."""
         self._complete = self._stopped = True
-        self._clauses.clear()
+        self._chunks.clear()
         self._queued = self._first = self._played
         self._room.set()
         self.done.set()
@@ -116,8 +115,8 @@ class Reply:
         """The next samples, fewer when there are no more for now; they stay where they are."""
         pieces: list[Pcm] = []
         offset = self._played - self._first
-        for clause in self._clauses:
-            piece = clause[offset : offset + count]
+        for chunk in self._chunks:
+            piece = chunk[offset : offset + count]
             pieces.append(piece)
             offset = 0
             count -= len(piece)
@@ -129,12 +128,10 @@ class Reply:
         """The next samples, fewer when there are no more for now: they go out."""
         pcm = self.peek(count)
         self._played += len(pcm)
-        while self._clauses and self._first + len(self._clauses[0]) <= self._played:
-            self._first += len(self._clauses.popleft())
+        while self._chunks and self._first + len(self._chunks[0]) <= self._played:
+            self._first += len(self._chunks.popleft())
         if len(pcm):
             self.started.set()
-        if len(pcm) < count and not self._complete and self.started.is_set():
-            self.underruns += 1
         if self._complete and self._played >= self._queued:
             self.done.set()
         self._note_room()
@@ -147,7 +144,7 @@ class Reply:
             return
         word = self._words[begun - 1]
         if self._played < round(word.end * WIRE_RATE):
-            # A word's times are rounded and may reach past its clause, which is gone once it is out.
+            # A word's times are rounded and may reach past its chunk, which is gone once it is out.
             self._played = max(self._first, round(word.start * WIRE_RATE))
             self._note_room()
 

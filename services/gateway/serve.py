@@ -12,7 +12,7 @@ import uvicorn
 
 from pipeline.clock import MonotonicClock
 from pipeline.errors import ConfigError
-from pipeline.webrtc.ice import offer_loopback
+from pipeline.webrtc.tuning.loopback import offer_loopback
 from services import slo, tls
 from services.config import Config
 from services.gateway.app import make_app

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from pipeline.clock import Clock, MonotonicClock
 from pipeline.errors import BadInputError
-from pipeline.webrtc.ice import offer_loopback
+from pipeline.webrtc.tuning.loopback import offer_loopback
 from services.lab import measures, recording, server_address, speech_file
 from services.lab.microphone import Utterance
 from services.lab.own_server import own_server

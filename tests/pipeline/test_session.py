@@ -19,8 +19,8 @@ from pipeline.errors import BadOfferError
 from pipeline.events import TurnTrace
 from pipeline.session import Session, SessionSettings
 from pipeline.stages import Lines, Stages
-from pipeline.webrtc.ice import offer_loopback
 from pipeline.webrtc.peer import Candidate
+from pipeline.webrtc.tuning.loopback import offer_loopback
 from tests.pipeline.test_dialogue import Models, Portrait, SilentEar, speech
 from tests.unobserved import Unobserved
 

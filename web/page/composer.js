@@ -45,10 +45,6 @@ export class Composer extends EventTarget {
     this.#refresh();
   }
 
-  set placeholder(text) {
-    this.#input.placeholder = text;
-  }
-
   /** Gives a message back that could not be sent, unless another was begun. */
   restore(text) {
     if (this.#input.value === "") this.#input.value = text;

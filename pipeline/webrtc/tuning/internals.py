@@ -1,12 +1,12 @@
-"""aiortc's private attributes that are read or replaced here, and the version that has them."""
+"""The private attributes of aiortc and aioice that are read or replaced here, and the versions with them."""
 
 from functools import cache
 from importlib.metadata import version
 
 from pipeline.errors import IncompatibleLibraryError
 
-AIORTC = "1.16"
-"""The minor version whose source these attributes were read in."""
+AIORTC, AIOICE = "1.16", "0.13"
+"""The minor versions whose source these attributes were read in."""
 
 ENCODER = "_RTCRtpSender__encoder"
 """Made at the first frame, unless there is one."""
@@ -33,14 +33,15 @@ TARGET_BITRATES = {"VP8": "_Vp8Encoder__target_bitrate", "H264": "_H264Encoder__
 
 
 @cache
-def check_aiortc() -> None:
-    """Raises IncompatibleLibraryError unless aiortc is the one this was written for."""
-    installed = version("aiortc")
-    if not installed.startswith(f"{AIORTC}."):
-        raise IncompatibleLibraryError(
-            f"aiortc {installed} is installed; pipeline/webrtc/tuning was written for {AIORTC} and changes "
-            f'its insides: pip install "aiortc=={AIORTC}.*"'
-        )
+def check_versions() -> None:
+    """Raises IncompatibleLibraryError unless aiortc and aioice are those that this was written for."""
+    for library, expected in (("aiortc", AIORTC), ("aioice", AIOICE)):
+        installed = version(library)
+        if not installed.startswith(f"{expected}."):
+            raise IncompatibleLibraryError(
+                f"{library} {installed} is installed; pipeline/webrtc/tuning was written for {expected} and "
+                f'changes its insides: pip install "{library}=={expected}.*"'
+            )
 
 
 def read(owner: object, name: str) -> object:

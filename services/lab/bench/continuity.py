@@ -1,18 +1,15 @@
 """Is what arrives without holes: sound through a small playout buffer, pictures by the W3C's rule."""
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from pipeline.events import WIRE_RATE
+from pipeline.timeline.render_freezes import stills
 from services.lab.arrivals import Heard
 from services.lab.measures import PLAYOUT_MS
 
 GAP_MS = 40.0
 """A hole in speech from this length on is a speech gap."""
-
-_AVERAGED = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +44,5 @@ def underruns(heard: Sequence[Heard], start: float, end: float) -> list[Hole]:
 
 
 def freezes(arrivals: Sequence[float], end: float) -> list[Hole]:
-    """Render freezes by the W3C's rule (webrtc-stats, freezeCount): a picture that came max(3 × average,
-    average + 150 ms) or more after the one before, the average over 30 gaps; one open at `end` counts."""
-    recent: deque[float] = deque(maxlen=_AVERAGED)
-    found: list[Hole] = []
-    for earlier, later in pairwise([*arrivals, end]):
-        gap = later - earlier
-        if len(recent) == _AVERAGED:
-            average = sum(recent) / _AVERAGED
-            if gap >= max(3 * average, average + 0.15):
-                found.append(Hole(earlier, round(gap * 1000, 1)))
-        if later != end:
-            recent.append(gap)
-    return found
+    """Render freezes by the W3C's rule; one open at `end` counts."""
+    return [Hole(each.at, round(each.duration * 1000, 1)) for each in stills(arrivals, end) if each.w3c]

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from pipeline.clock import MonotonicClock, wall_time
 from pipeline.errors import BadInputError
-from pipeline.webrtc.ice import offer_loopback
+from pipeline.webrtc.tuning.loopback import offer_loopback
 from services.config import load
 from services.lab.bench import history
 from services.lab.bench.machine import ServerProcesses, machine, shares

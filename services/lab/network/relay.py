@@ -16,7 +16,7 @@ from typing import Any, Self, cast
 import numpy as np
 
 from pipeline.clock import Clock
-from pipeline.webrtc.ice import LOOPBACK
+from pipeline.webrtc.tuning.loopback import LOOPBACK
 from services.lab.network.link import Link
 from services.lab.network.profiles import Profile
 from services.lab.synthetic_user import CallError

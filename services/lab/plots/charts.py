@@ -84,13 +84,11 @@ def courses(
     series: Mapping[str, Sequence[Point]],
     x_label: str,
     y_label: str,
-    *,
-    from_zero: bool = True,
 ) -> str:
     """Lines through the points of up to three series, each with at least one."""
     points = [point for each in series.values() for point in each]
     xs, ys = [point.x for point in points], [point.y for point in points]
-    frame = framed(xs, ys, x_label, y_label, from_zero=from_zero)
+    frame = framed(xs, ys, x_label, y_label)
     parts = frame.axes()
     for kind, each in zip(_CLASSES, series.values(), strict=False):
         path = " ".join(f"{frame.x.at(point.x):.1f},{frame.y.at(point.y):.1f}" for point in each)

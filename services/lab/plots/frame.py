@@ -46,13 +46,10 @@ class Frame:
         ]
 
 
-def framed(
-    xs: Sequence[float], ys: Sequence[float], x_label: str, y_label: str, *, from_zero: bool = True
-) -> Frame:
-    """A frame that all points fit into; `from_zero`: 0 is on the y axis."""
-    floor = [0.0] if from_zero else []
+def framed(xs: Sequence[float], ys: Sequence[float], x_label: str, y_label: str) -> Frame:
+    """A frame that all points fit into, and 0 on the y axis."""
     x_low, x_high = min(xs, default=0.0), max(xs, default=1.0)
-    y_low, y_high = rounded(min([*ys, *floor], default=0.0), max([*ys, *floor], default=1.0))
+    y_low, y_high = rounded(min([*ys, 0.0]), max([*ys, 0.0]))
     x = Scale(x_low, x_high if x_high > x_low else x_low + 1, _LEFT, _RIGHT)
     return Frame(x, Scale(y_low, y_high, _BOTTOM, _TOP), x_label, y_label)
 

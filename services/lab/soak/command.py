@@ -18,7 +18,7 @@ from rich.console import Console
 from pipeline.clock import MonotonicClock, wall_time
 from pipeline.errors import BadInputError
 from pipeline.timeline.loop_lag import LoopLag
-from pipeline.webrtc.ice import offer_loopback
+from pipeline.webrtc.tuning.loopback import offer_loopback
 from services import slo
 from services.config import load
 from services.lab import speech_file

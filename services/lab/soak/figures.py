@@ -90,7 +90,7 @@ def _stumbles(
 ) -> list[Point]:
     return [
         Point(
-            # Stumbles are told from the reply's first sound, turns by the end of their question.
+            # Stumbles are told from the reply's first audible sample, turns by the end of their question.
             time.at(record["at_s"] + ((record["time_to_first_sound_ms"] or 0.0) + each["at_ms"]) / 1000),
             each["duration_ms"],
             f"user {record['user']}, {record['said']}: {each['duration_ms']:.0f} ms, {each['cause']}",

@@ -12,11 +12,12 @@ import pytest
 from pipeline.clock import MonotonicClock
 from pipeline.errors import LanguageModelError
 from pipeline.events import Message, Prompt, Role, Usage
+from pipeline.llm.budget import TokenBudget
 from pipeline.llm.client import LlmClient, Timeouts
 from pipeline.llm.dialects.llama_cpp import LlamaCpp, erase_slot
 from pipeline.llm.instructions import Instructions
 from pipeline.llm.pool.llm_pool import LlmPool, LlmSession
-from pipeline.llm.prompt import PromptBuilder, TokenBudget
+from pipeline.llm.prompt import PromptBuilder
 from pipeline.llm.route import Endpoint, Route, Sampling
 from services.engine.model_file import shipped_model
 from services.engine.supervisor import EngineSettings, EngineSupervisor

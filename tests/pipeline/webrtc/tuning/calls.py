@@ -10,8 +10,8 @@ from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame
 
 from pipeline.clock import MonotonicClock
-from pipeline.webrtc.ice import offer_loopback
 from pipeline.webrtc.peer import Peer
+from pipeline.webrtc.tuning.loopback import offer_loopback
 from tests.pipeline.webrtc.tuning.sounding import frame, voice
 
 offer_loopback()

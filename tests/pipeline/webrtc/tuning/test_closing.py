@@ -6,9 +6,9 @@ from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSes
 from aiortc.mediastreams import AudioStreamTrack, VideoStreamTrack
 
 from pipeline.clock import MonotonicClock
-from pipeline.webrtc.ice import offer_loopback
 from pipeline.webrtc.peer import Peer
 from pipeline.webrtc.tuning.closing import close
+from pipeline.webrtc.tuning.loopback import offer_loopback
 
 pytestmark = pytest.mark.loopback
 

@@ -10,7 +10,7 @@ from pipeline.webrtc.tuning import internals
 
 
 def test_the_installed_aiortc_is_the_one_this_was_written_for() -> None:
-    internals.check_aiortc()
+    internals.check_versions()
 
 
 @pytest.mark.parametrize("version", ["1.15.0", "1.160.0", "2.0.0"])
@@ -18,7 +18,7 @@ async def test_another_version_is_refused_and_both_are_named(
     monkeypatch: pytest.MonkeyPatch, version: str
 ) -> None:
     monkeypatch.setattr(internals, "version", lambda name: version)
-    monkeypatch.setattr("pipeline.webrtc.peer.check_aiortc", internals.check_aiortc.__wrapped__)
+    monkeypatch.setattr("pipeline.webrtc.peer.check_versions", internals.check_versions.__wrapped__)
     with pytest.raises(IncompatibleLibraryError, match=rf"aiortc {version} is installed.*written for 1\.16"):
         Peer(MonotonicClock())
     assert issubclass(IncompatibleLibraryError, VisavisError)

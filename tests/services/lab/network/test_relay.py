@@ -8,7 +8,7 @@ import pytest
 from aiortc import RTCConfiguration, RTCPeerConnection, RTCSessionDescription
 
 from pipeline.clock import Clock, MonotonicClock, VirtualClock
-from pipeline.webrtc.ice import offer_loopback
+from pipeline.webrtc.tuning.loopback import offer_loopback
 from services.lab.network.profiles import Profile
 from services.lab.network.relay import Address, Direction, Relay
 from services.lab.synthetic_user import CallError, calling

@@ -11,7 +11,7 @@ import pytest
 from pipeline.audible import Run
 from pipeline.clock import MonotonicClock
 from pipeline.timeline.record import empty_record
-from pipeline.webrtc.ice import offer_loopback
+from pipeline.webrtc.tuning.loopback import offer_loopback
 from services.lab.bench.speech import Spoken
 from services.lab.soak import synthetic
 from services.lab.soak.findings import Findings, Plan, Record

@@ -1,7 +1,8 @@
 """Every message and Protocol that stages exchange, in the order a turn passes through them.
 
 Stages never import each other: they take and return what is defined here; `dialogue.py` puts them
-together, and `services/stack.py` makes them. Times are monotonic seconds of `clock.py` unless a field says otherwise.
+together, and `services/stack.py` makes them. Times are monotonic seconds of `clock.py` unless a field says
+otherwise.
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence

@@ -1,6 +1,7 @@
 """aiortc, tuned: everything in this project that reaches behind its public interface, and aioice's.
 
-Written for aiortc 1.16 and aioice 0.13, and refusing any other (`internals`). What it changes, for our own peers only:
+Written for aiortc 1.16 and aioice 0.13, and refusing any other (`internals`). What it changes, for our own
+peers only:
 
 - `uplink`: the microphone is heard as its packets arrive, through a buffer that never waits long
   (`receive_buffer`), decoded and concealed on the loop (`opus`). aiortc's own holds sound for 80 ms, and

@@ -108,7 +108,7 @@ class Agent(Section):
     filler: Annotated[str, Field(max_length=100)] = ""
     filler_after_ms: Milliseconds = 1500
     uninterruptible: tuple[Literal["greeting", "reply", "apology"], ...] = ()
-    max_text_chars: Annotated[int, Field(ge=1, le=20_000)] = 2000
+    max_text_chars: Annotated[int, Field(ge=1, le=4000)] = 2000  # it is told back in a message of 16 KB
 
 
 class ShortWindow(Section):

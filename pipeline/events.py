@@ -160,6 +160,10 @@ class Prompt:
     """SHA-256 over the sections' names and digests, hex."""
     max_output_tokens: int
 
+    @property
+    def tokens(self) -> int:
+        return sum(section.tokens for section in self.sections)
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -57,15 +57,17 @@ async def test_the_last_packets_of_a_talk_are_heard_though_one_before_them_is_lo
     assert len(pcm) == 2 * FRAME
 
 
-async def test_a_silent_line_says_so_again_and_again() -> None:
+async def test_a_silent_line_says_so_once_and_again_after_a_sound() -> None:
     uplink = Uplink(MonotonicClock())
-    found: list[Pcm | None] = []
+    silent: list[bool] = []
     async with aclosing(uplink.listen(0.001)) as sound, asyncio.timeout(10):
         async for pcm, _ in sound:
-            found.append(pcm)
-            if len(found) == 3:
+            silent.append(pcm is None)
+            if len(silent) == 1:
+                uplink.add(packet(0))
+            if len(silent) == 3:
                 break
-    assert found == [None, None, None]
+    assert silent == [True, False, True]
 
 
 async def test_of_what_nobody_listens_to_the_oldest_is_dropped_and_counted() -> None:

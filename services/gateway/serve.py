@@ -1,6 +1,7 @@
 """`visavis serve`: the whole stack and its page, until a signal ends it."""
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -48,6 +49,10 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
             open_telemetry(config, limits, stack.loop_lag) as telemetry,
             Sessions(stack, telemetry) as sessions,
         ):
+            # What was loaded stays for good. Left to the garbage collector, its rare full passes would hold
+            # the loop for as long as all of it takes to look through, and what calls leave would wait for them.
+            gc.collect()
+            gc.freeze()
             server = _server(config, sessions, telemetry.prometheus)
             serving = asyncio.create_task(server.serve(sockets=[listening]))
             click.echo(f"Visavis is ready at {_url(config, listening)}")

@@ -43,7 +43,7 @@ class PatienceSettings:
     """When it is clearly not complete, and the upper bound of all."""
 
 
-_CERTAIN = 2.25
+_CERTAIN = 2.5
 _LIKELY = 1.5
 """Log-odds. Of those pauses, by words alone, 78 % at the end score above the latter, and 2 % of those inside."""
 
@@ -60,6 +60,9 @@ _CERTAIN_UNREAD = 1.5
 
 _ENOUGH_WORDS = 10
 """More do not make the end likelier."""
+
+_HESITATION = 0.85
+"""Exponent of doubt: below 1, a little of it already costs some patience."""
 
 _USUAL_SOUND = 0.21
 """What a sound that was not judged counts: the mean of those pauses."""
@@ -86,7 +89,7 @@ class Patience:
         if score >= _certain(evidence):
             return least
         doubt = (_certain(evidence) - score) / (_certain(evidence) - doubtful)
-        return least + doubt * (most - least)
+        return least + math.pow(doubt, _HESITATION) * (most - least)
 
     @property
     def when_certain(self) -> float:

@@ -45,7 +45,7 @@ class PatienceSettings:
 
 _CERTAIN = 2.5
 _LIKELY = 1.5
-"""Log-odds. Of those pauses, by words alone, 78 % at the end score above the latter, and 2 % of those inside."""
+"""Log-odds. By words alone 78 % of those pauses at the end are above the latter, and 2 % of those inside."""
 
 _DOUBTFUL = 0.0
 _DOUBTFUL_SHORT = 1.0

@@ -49,8 +49,8 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
             open_telemetry(config, limits, stack.loop_lag) as telemetry,
             Sessions(stack, telemetry) as sessions,
         ):
-            # What was loaded stays for good. Left to the garbage collector, its rare full passes would hold
-            # the loop for as long as all of it takes to look through, and what calls leave would wait for them.
+            # What was loaded stays for good. Were it the garbage collector's, its full passes would hold the
+            # loop for long, and be rare: what calls leave would wait for them.
             gc.collect()
             gc.freeze()
             server = _server(config, sessions, telemetry.prometheus)

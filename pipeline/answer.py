@@ -243,7 +243,10 @@ class Answer:
             self._deltas.append(delta.text)
             if trace.first_token_at is None:
                 trace.first_token_at = delta.at
-                trace.spans.append(Span(Stage.PREFILL, started, delta.at, self.revision))
+                read_at = delta.at if delta.read_at is None else delta.read_at
+                trace.spans.append(Span(Stage.PREFILL, started, read_at, self.revision))
+                if delta.read_at is not None:
+                    trace.spans.append(Span(Stage.HANDOFF, delta.read_at, delta.at, self.revision))
             if self._listener is not None:
                 self._listener.answer_text(delta.text)
         if delta.usage is not None:

@@ -10,10 +10,12 @@ VisavisError
 │   ├── BadMessageError      data-channel text that is not a message of ours
 │   └── BadAudioError        a file that is not audio, or has no speech in it
 ├── ServerFullError          no session can start now
+├── HandoffRefusedError      a ticket or the state that came with it is not what was reserved for
 └── StageError               a stage failed during a turn; `code` goes into the turn's record
     ├── TranscriptionError
     ├── NotUnderstoodError   somebody spoke, and no words could be made out
     ├── LanguageModelError
+    │   ├── AdmissionRefusedError  an engine's pool has no room in time
     │   └── EmptyReplyError  the model answered, but with nothing that can be said
     └── SynthesisError
 """
@@ -63,6 +65,10 @@ class ServerFullError(VisavisError):
     code = "server_full"
 
 
+class HandoffRefusedError(VisavisError):
+    code = "handoff_refused"
+
+
 class StageError(VisavisError):
     """`told` is what a caller may know of it: the message itself can name machines."""
 
@@ -83,6 +89,11 @@ class NotUnderstoodError(StageError):
 class LanguageModelError(StageError):
     code = "llm_failed"
     told = "The language model did not answer."
+
+
+class AdmissionRefusedError(LanguageModelError):
+    code = "admission_refused"
+    told = "Too many people are talking with me at the moment."
 
 
 class EmptyReplyError(LanguageModelError):

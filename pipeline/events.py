@@ -172,6 +172,12 @@ class Usage:
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     output_tokens: int | None = None
+    handed_tokens: int | None = None
+    """Of a split engine: whose state was handed over; `cached_tokens` near to it proves that it was used."""
+    kv_bytes: int | None = None
+    kv_seconds: float | None = None
+    fallback_from: str | None = None
+    """The pattern of the route that failed, where another took its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +187,8 @@ class TextDelta:
     text: str
     at: float
     usage: Usage | None = None
+    read_at: float | None = None
+    """Of the first piece of a split engine's: when its prompt was read and its state set out."""
 
 
 class LanguageModel(Protocol):

@@ -179,6 +179,24 @@ def doctor(ctx: click.Context, config_file: Path | None, json: bool) -> None:
     ctx.exit(1 if something_fails(findings) else 0)
 
 
+@main.group(cls=_Commands)
+def split() -> None:
+    """A language model whose prompts are read by one worker and answered by another."""
+
+
+@split.command()
+@click.option(
+    "--contract", type=_File, help="Contract, YAML. [default: configs/contracts/embedded-split.yaml]"
+)
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.pass_context
+def check(ctx: click.Context, config_file: Path | None, contract: Path | None, as_json: bool) -> None:
+    """Whether the workers keep the contract of their route. Exit code 1: they do not."""
+    from services.split.check import run
+
+    ctx.exit(asyncio.run(run(config_file, contract, as_json=as_json)))
+
+
 def _given(section: str, options: Mapping[str, object]) -> dict[str, object]:
     """The options that were given, as settings by dotted key."""
     return {f"{section}.{name}": value for name, value in options.items() if value is not None}

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import aclosing
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
@@ -14,7 +14,7 @@ from pipeline.clock import Clock
 from pipeline.errors import LanguageModelError
 from pipeline.events import Prompt, TextDelta, Usage
 from pipeline.llm.dialects.openai import error_text
-from pipeline.llm.route import Route, StreamEvent
+from pipeline.llm.route import Landing, Route, StreamEvent
 from pipeline.llm.sse import EventDecoder, EventTooLongError
 from pipeline.llm.turn_reader import TurnReader
 
@@ -56,9 +56,12 @@ class LlmClient:
         clock: Clock,
         timeouts: Timeouts | None = None,
         reader: TurnReader | None = None,
+        reading: Callable[[], Route] | None = None,
     ) -> None:
-        """`reader` None: the engine cannot be asked how a turn goes on."""
+        """`reader` None: the engine cannot be asked how a turn goes on. `reading`: the route to whoever reads
+        prompts, where that is not who answers them."""
         self._route = route
+        self._reading = reading or route
         self._http = http
         self._clock = clock
         self._timeouts = timeouts or Timeouts()
@@ -71,7 +74,23 @@ class LlmClient:
         next token while it decodes, within about a second and a batch while it prefills.
         Raises LanguageModelError, also when the stream ends without having finished.
         """
-        route = self._route()
+        async with aclosing(self._stream(self._route(), prompt)) as deltas:
+            async for delta in deltas:
+                yield delta
+
+    async def _stream(self, route: Route, prompt: Prompt) -> AsyncGenerator[TextDelta, None]:
+        async with AsyncExitStack() as scope:
+            landing = None
+            if route.split is not None:
+                landing = await scope.enter_async_context(route.split.handed_over(prompt, route))
+                route = landing.route
+            async with aclosing(self._answered(prompt, route, landing)) as deltas:
+                async for delta in deltas:
+                    yield delta
+
+    async def _answered(
+        self, prompt: Prompt, route: Route, landing: Landing | None
+    ) -> AsyncGenerator[TextDelta, None]:
         so_far, left = "", prompt.max_output_tokens
         total: Usage | None = None
         sizes = route.dialect.bursts or (left,)
@@ -83,11 +102,12 @@ class LlmClient:
             async with aclosing(self._burst(route, body)) as events:
                 async for event in events:
                     if event.text:
+                        read_at = None if landing is None or so_far else landing.read_at
                         so_far += event.text
-                        yield TextDelta(event.text, self._clock.now())
+                        yield TextDelta(event.text, self._clock.now(), read_at=read_at)
                     finish, usage = event.finish or finish, event.usage or usage
             left -= most
-            total = _sum(total, usage)
+            total = _sum(total, _with(usage, landing))
             if finish != "length" or left <= 0:
                 break
         yield TextDelta("", self._clock.now(), total or Usage())
@@ -124,7 +144,7 @@ class LlmClient:
 
         Costs one output token. Raises LanguageModelError.
         """
-        async with aclosing(self.stream(replace(prompt, max_output_tokens=1))) as deltas:
+        async with aclosing(self._stream(self._reading(), replace(prompt, max_output_tokens=1))) as deltas:
             async for _ in deltas:
                 pass
 
@@ -196,6 +216,17 @@ def _sum(before: Usage | None, burst: Usage | None) -> Usage | None:
     if before is None or burst is None or before.output_tokens is None or burst.output_tokens is None:
         return before or burst
     return replace(before, output_tokens=before.output_tokens + burst.output_tokens)
+
+
+def _with(usage: Usage | None, landing: Landing | None) -> Usage | None:
+    """What the engine took from its cache came there by the hand-off."""
+    if landing is None:
+        return usage
+    if landing.fallback_from is not None:
+        return replace(usage or Usage(), fallback_from=landing.fallback_from.value)
+    return replace(
+        usage or Usage(), handed_tokens=landing.tokens, kv_bytes=landing.bytes, kv_seconds=landing.seconds
+    )
 
 
 def _parse(route: Route, data: str) -> StreamEvent:

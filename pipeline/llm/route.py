@@ -1,6 +1,7 @@
 """Where a prompt goes and how: endpoint, slot, sampling, and the dialect that the engine speaks."""
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -16,6 +17,10 @@ class Pattern(StrEnum):
 
     COLOCATED = "colocated"
     """One engine prefills and decodes."""
+    CHUNKED = "chunked"
+    """So it does, reading long prompts in pieces between which it writes."""
+    SPLIT = "split"
+    """One prefills, another decodes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +90,31 @@ class Dialect(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Landing:
+    """Where a prompt's state has come to, and what that took."""
+
+    route: "Route"
+    """To where the reply is written."""
+    tokens: int
+    """That the state holds."""
+    bytes: int
+    read_at: float
+    """When the prompt was read, and its state set out."""
+    seconds: float
+    """That it was under way."""
+    fallback_from: Pattern | None = None
+    """The pattern that failed, where one worker reads and writes in its place. Nothing moved then."""
+
+
+class Split(Protocol):
+    """Has a prompt read by one engine and answered by another."""
+
+    def handed_over(self, prompt: Prompt, route: "Route") -> AbstractAsyncContextManager[Landing]:
+        """The prompt read and its state moved, for as long as the context lasts."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class Route:
     """Everything a client needs to have one prompt answered."""
 
@@ -97,3 +127,5 @@ class Route:
     slot: int | None = None
     """The engine's slot that holds this conversation's cache; None where the engine has none."""
     sampling: Sampling = field(default_factory=Sampling)
+    split: Split | None = None
+    """How a prompt's state gets to `endpoint`, where another engine reads it."""

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from pipeline.clock import Clock
-from pipeline.events import Span, Stage, TurnTrace
+from pipeline.events import Span, Stage, TurnTrace, Usage
 from pipeline.timeline.turn_record import SCHEMA_VERSION, TakenRoute, TurnRecord
 
 _FIELDS = tuple(each.name for each in fields(TurnRecord))
@@ -53,7 +53,7 @@ class TurnRecords:
             "token_gaps_ms": _gaps(trace.token_times),
             "cancels": trace.cancels,
             "wasted": {"tokens": trace.wasted_tokens, "speech_s": round(trace.wasted_speech, 2)},
-            "route": self._route,
+            "route": {**self._route, **_moved(usage)},
             "kv_source": _kv_source(trace),
             "prompt_digest": prompt.digest if prompt else None,
             "evidence_digest": sections.get("evidence"),
@@ -174,8 +174,22 @@ def _kv_source(trace: TurnTrace) -> dict[str, int | None] | None:
     usage = trace.usage
     if usage is None or usage.prompt_tokens is None or usage.cached_tokens is None:
         return None
-    computed = usage.prompt_tokens - usage.cached_tokens
-    return {"computed": computed, "prefix": usage.cached_tokens, "handoff": 0, "reload": 0}
+    handed = min(usage.handed_tokens or 0, usage.cached_tokens)
+    return {
+        "computed": usage.prompt_tokens - usage.cached_tokens,
+        "prefix": usage.cached_tokens - handed,
+        "handoff": handed,
+        "reload": 0,
+    }
+
+
+def _moved(usage: Usage | None) -> dict[str, Any]:
+    """What of a prompt's state moved between engines, or that it did not."""
+    if usage is not None and usage.fallback_from is not None:
+        return {"pattern": "colocated", "fallback_from": usage.fallback_from}
+    if usage is None or usage.kv_bytes is None or usage.kv_seconds is None:
+        return {}
+    return {"kv_bytes": usage.kv_bytes, "kv_ms": round(usage.kv_seconds * 1000, 1)}
 
 
 def _rate(trace: TurnTrace) -> float | None:

@@ -190,6 +190,8 @@ class EmbeddedEngine(Section):
     model: FilePath | None = None
     threads: Threads = 1
     requantise: bool = True
+    pattern: Literal["colocated", "split"] = "colocated"
+    lease_s: Seconds = 10.0
 
 
 class OpenAIEndpoint(Section):

@@ -1,6 +1,18 @@
 """What the engine's parent and its worker process tell each other, each as one line of JSON."""
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Role(StrEnum):
+    """What a worker is there for."""
+
+    COLOCATED = "colocated"
+    """It reads prompts and writes replies."""
+    PREFILL = "prefill"
+    """It reads prompts, and sends what it has read to a decode worker."""
+    DECODE = "decode"
+    """It writes replies to what it was sent; a short prompt it can read by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +28,13 @@ class WorkerSettings:
     """Tokens per slot."""
     threads: int
     """For prefill and decode alike."""
+    role: Role = Role.COLOCATED
+    name: str = "engine"
+    """Of the worker, among all of its pools."""
+    lease: float = 10.0
+    """Seconds that a decode worker keeps a place for a request nobody asks for."""
+    core: int | None = None
+    """The processor that it keeps to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +43,5 @@ class Ready:
 
     url: str
     pid: int
+    gate: str | None = None
+    """Address of its `KvGate`; None for a worker that does it all."""

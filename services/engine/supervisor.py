@@ -10,13 +10,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import httpx
+
 from pipeline.clock import Clock
 from pipeline.errors import IllegalTransitionError, LanguageModelError
+from pipeline.llm.contract import Attestation, attested
 from pipeline.llm.route import Endpoint
-from services.engine.messages import Ready, WorkerSettings
+from services.engine.messages import Ready, Role, WorkerSettings
 from services.engine.worker_process import EngineError, worker_process
 
 logger = logging.getLogger(__name__)
+
+_ANSWER = 10.0
+"""Seconds for a worker to say what it is."""
 
 
 class EngineState(StrEnum):
@@ -51,6 +57,12 @@ class EngineSettings:
     anything else, a second thread turns 150 ms of prefill into 3 s; on two idle ones it saves 70 ms."""
     start_timeout: float = 60.0
     """Seconds for loading the model and warming up."""
+    role: Role = Role.COLOCATED
+    name: str = "engine"
+    lease: float = 10.0
+    """Seconds that a decode worker keeps a place for a request nobody asks for."""
+    core: int | None = None
+    """The processor that the worker keeps to; None: any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +142,22 @@ class EngineSupervisor:
             raise LanguageModelError(f"the embedded engine is {self._state}")
         return Endpoint(self._ready.url, self._api_key)
 
+    def gate(self) -> Endpoint:
+        """Where a split engine's gate is. Raises LanguageModelError while it does not serve."""
+        if self._ready is None or self._ready.gate is None:
+            raise LanguageModelError(f"the embedded engine {self._settings.name} is {self._state}")
+        return Endpoint(self._ready.gate, self._api_key)
+
+    async def identity(self) -> Attestation:
+        """What a split engine's worker says it is. Raises LanguageModelError."""
+        gate = self.gate()
+        try:
+            async with httpx.AsyncClient(timeout=_ANSWER, trust_env=False) as http:
+                answer = await http.get(gate.at("/identity"), headers=gate.headers)
+            return attested(answer.raise_for_status().json())
+        except httpx.HTTPError as error:
+            raise LanguageModelError(f"{self._settings.name} does not say what it is: {error!r}") from error
+
     async def wait_ready(self) -> None:
         """Return when the engine serves. Raises EngineError once it failed or was stopped."""
         while self._state is not EngineState.READY:
@@ -173,6 +201,10 @@ class EngineSupervisor:
             slots=self._settings.slots,
             context=self._settings.context,
             threads=self._settings.threads,
+            role=self._settings.role,
+            name=self._settings.name,
+            lease=self._settings.lease,
+            core=self._settings.core,
         )
         try:
             async with worker_process(settings, self._settings.start_timeout) as worker:

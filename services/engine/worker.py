@@ -1,4 +1,5 @@
-"""The embedded engine: one process that runs llama.cpp's server on a loopback port.
+"""The embedded engine: one process that runs llama.cpp's server on a loopback port, and the gate beside it
+where the engine is split.
 
     python -P -m services.engine.worker
 
@@ -17,7 +18,9 @@ from types import FrameType
 
 import xllamacpp
 
-from services.engine.messages import Ready, WorkerSettings
+from services.engine import slot_files
+from services.engine.gate_server import serve_gate
+from services.engine.messages import Ready, Role, WorkerSettings
 from services.priority import step_back
 
 SLOT_FILES_NOWHERE = "/dev/null/"
@@ -42,7 +45,7 @@ def engine_params(settings: WorkerSettings) -> xllamacpp.CommonParams:
     params.cache_ram_mib = 0
     params.cache_idle_slots = False
     params.slot_prompt_similarity = 0.0
-    params.slot_save_path = SLOT_FILES_NOWHERE
+    params.slot_save_path = SLOT_FILES_NOWHERE if settings.role is Role.COLOCATED else slot_files.FOLDER
     params.endpoint_slots = params.endpoint_metrics = True
     params.ui = False
     params.use_jinja = True
@@ -73,8 +76,11 @@ def main() -> None:
     line = sys.stdin.readline()
     if not line:
         return
-    settings = WorkerSettings(**json.loads(line))
+    told = json.loads(line)
+    settings = WorkerSettings(**{**told, "role": Role(told["role"])})
     step_back()
+    if settings.core is not None:
+        os.sched_setaffinity(0, {settings.core})
 
     def wait_for_parent() -> None:
         sys.stdin.read()
@@ -82,9 +88,19 @@ def main() -> None:
 
     threading.Thread(target=wait_for_parent, name="parent", daemon=True).start()
     server = xllamacpp.Server(engine_params(settings))
-    ready = Ready(server.listening_address, os.getpid())
-    answer.write(json.dumps(asdict(ready)) + "\n")
-    answer.close()
+
+    def tell(gate: str | None = None) -> None:
+        ready = Ready(server.listening_address, os.getpid(), gate)
+        answer.write(json.dumps(asdict(ready)) + "\n")
+        answer.close()
+
+    if settings.role is Role.COLOCATED:
+        tell()
+    else:
+        serving = threading.Thread(
+            target=serve_gate, args=(server.listening_address, settings, tell), name="gate", daemon=True
+        )
+        serving.start()
     stopping.wait()
     # The server's destructor waits up to 30 s for open streams; there is nothing in here to save.
     os._exit(0)

@@ -94,13 +94,14 @@ class Sessions:
                 self._stack.stages() as plain,
                 self._recordings.of(session_id, plain) as (stages, connect),
             ):
-                route = {"pattern": "colocated", "dialect": self._stack.dialect}
 
                 def measured(record: Mapping[str, Any]) -> None:
                     session.measured(fitting(record))
                     self._telemetry.turn(record)
 
-                timeline = SessionTimeline(self._stack.clock, route, self._stack.loop_lag, measured)
+                timeline = SessionTimeline(
+                    self._stack.clock, self._stack.route, self._stack.loop_lag, measured
+                )
                 session = Session(
                     session_id, stages, self._stack.session_settings, self._stack.clock, timeline, connect
                 )

@@ -2,7 +2,8 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from types import TracebackType
 from typing import Self
 
@@ -12,14 +13,27 @@ from pipeline.clock import Clock
 from pipeline.errors import LanguageModelError
 from pipeline.llm.client import LlmClient, Timeouts
 from pipeline.llm.dialects.llama_cpp import LlamaCpp, erase_slot
+from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, Worker
 from pipeline.llm.dialects.openai import OpenAi
 from pipeline.llm.pool.leases import SlotLeases
-from pipeline.llm.route import Endpoint, Route, Sampling
+from pipeline.llm.route import Endpoint, Pattern, Route, Sampling
 from pipeline.llm.tokens import EngineTokenCounter, EstimatedTokenCounter, TokenCounter
 from pipeline.llm.turn_reader import TurnReader
 
 IDLE_CONNECTION = 4.0
 """Seconds a connection is kept for the next request; llama.cpp's server closes them after 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitWorkers:
+    """The workers of a split engine, as they are now; either raises LanguageModelError while it does not
+    serve."""
+
+    prefill: Callable[[], Worker]
+    decode: Callable[[], Worker]
+    tenant: str
+    lease: float
+    """Seconds that the decode worker keeps a place for a request nobody asks for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +62,15 @@ class LlmPool:
         sampling: Sampling | None = None,
         timeouts: Timeouts | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
+        split: SplitWorkers | None = None,
     ) -> None:
-        """`endpoint` is asked at each request and raises LanguageModelError while there is none.
+        """`endpoint` is asked at each request and raises LanguageModelError while there is none; it is who
+        reads prompts, where `split` says that another answers them.
 
         `transport` replaces the network.
         """
         self._endpoint = endpoint
+        self._split = split
         self._clock = clock
         self._model = model
         self._sampling = sampling or Sampling()
@@ -95,7 +112,7 @@ class LlmPool:
     def _session(self, slot: int | None) -> LlmSession:
         dialect = OpenAi() if slot is None else LlamaCpp()
 
-        def route() -> Route:
+        def reading() -> Route:
             return Route(
                 name=dialect.name,
                 endpoint=self._endpoint(),
@@ -105,8 +122,21 @@ class LlmPool:
                 sampling=self._sampling,
             )
 
-        reader = None if slot is None else TurnReader(route, self._http)
-        client = LlmClient(route, self._http, self._clock, self._timeouts, reader)
+        route: Callable[[], Route] = reading
+        workers = self._split
+        if workers is not None and slot is not None:
+            split = LlamaCppSplit(
+                workers.prefill,
+                workers.decode,
+                self._http,
+                self._clock,
+                slot=slot,
+                tenant=workers.tenant,
+                lease=workers.lease,
+            )
+            route = partial(_split_route, reading, split)
+        reader = None if slot is None else TurnReader(reading, self._http)
+        client = LlmClient(route, self._http, self._clock, self._timeouts, reader, reading)
         return LlmSession(client, self._counter)
 
     async def _erase(self, slot: int) -> None:
@@ -115,3 +145,7 @@ class LlmPool:
             await erase_slot(self._http, endpoint, slot)
         except httpx.HTTPError as error:
             raise LanguageModelError(f"{endpoint.url} did not erase slot {slot}: {error!r}") from error
+
+
+def _split_route(reading: Callable[[], Route], split: LlamaCppSplit) -> Route:
+    return replace(reading(), pattern=Pattern.SPLIT, split=split)

@@ -1,0 +1,387 @@
+"""The contract that a route exists under: ten fields, and what the workers must show to keep it.
+
+A route without a contract does not exist, and one whose workers do not keep theirs takes no turn. Both
+phases are one *release*: what has to be the same for the state of one to mean anything to the other.
+Everything here is arithmetic on data; who asks the workers, and what is done with a refusal, is elsewhere.
+The fields are those of a governed prefill/decode split; docs/split.md says how each is checked.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+ANY = "*"
+
+
+class Criticality(StrEnum):
+    LIVE = "live"
+    """A person waits in a conversation."""
+    BACKGROUND = "background"
+
+
+class Phase(StrEnum):
+    PREFILL = "prefill"
+    DECODE = "decode"
+
+
+class Reserve(StrEnum):
+    """What is reserved at the destination before a prefill starts."""
+
+    PROMPT_AND_OUTPUT = "prompt_and_output"
+    """Room for the prompt and the longest output that was asked for."""
+
+
+class Selection(StrEnum):
+    """Which of several workers takes a turn."""
+
+    AFFINITY = "affinity"
+    """The one that holds the conversation's prefix, else the one with most room."""
+    MOST_ROOM = "most_room"
+
+
+class Resumption(StrEnum):
+    """How a broken turn goes on elsewhere."""
+
+    RESEND = "resend"
+    """From its beginning: nothing of it was shown yet."""
+    CONTINUE = "continue"
+    """After the tokens that were shown."""
+    REFUSE = "refuse"
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """Tokens, both ends included."""
+
+    least: int
+    most: int
+
+    def __contains__(self, tokens: int) -> bool:
+        return self.least <= tokens <= self.most
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadClass:
+    """1. Whose turns, and which. "*" is everybody's."""
+
+    avatars: tuple[str, ...]
+    tenants: tuple[str, ...]
+    languages: tuple[str, ...]
+    prompt: Band
+    """Tokens that the engine has to read: what its cache holds already does not count."""
+    output: Band
+    criticality: Criticality
+
+
+@dataclass(frozen=True, slots=True)
+class ModelIdentity:
+    """2. What computes. Digests are SHA-256, hexadecimal. None: whatever it is, so it is the same."""
+
+    weights: str | None
+    tokenizer: str | None
+    template: str | None
+    adapter: str | None
+    precision: str | None
+    """As the engine names it, such as Q8_0."""
+    runtime: str | None
+    """Build of the engine, such as "xllamacpp 2026.10.11549"."""
+
+
+@dataclass(frozen=True, slots=True)
+class KvFormat:
+    """3. How state is laid out. None as in `ModelIdentity`."""
+
+    layout: str | None
+    block: int | None
+    """Tokens."""
+    datatype: str | None
+    compression: str | None
+    context: int | None
+    """Tokens that a sequence can have."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Workers of one kind, and the boundaries that they stand inside."""
+
+    name: str
+    tenants: tuple[str, ...]
+    region: str
+    supplier: str
+    zone: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRoles:
+    """4. Who may do what. `prefill` None: `decode` does both."""
+
+    prefill: Pool | None
+    decode: Pool
+    may_cross: tuple[str, ...] = ()
+    """Boundaries that state may cross: any of region, supplier, zone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transfer:
+    """5. How state moves."""
+
+    protocol: str
+    """A dialect's, such as slot_file, nixl, shared_storage."""
+    loopback: bool
+    """It never leaves the machine."""
+    encrypted: bool
+    mbit_per_s: int
+    """Reserved on the path."""
+    timeout_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """6. Who is let in."""
+
+    reserve: Reserve
+    queue: int
+    """Turns that may wait."""
+    wait_s: float
+    """For so long at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """7. Which worker, and who tries again."""
+
+    selection: Selection
+    attempts: int
+    """Of this client, who alone retries; 1 is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """8. What becomes of a turn that ends early."""
+
+    lease_s: float
+    """After which state that nobody asks for is thrown away."""
+    told: str
+    """What the user is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fallback:
+    """9. Where a turn goes when this route fails it. `route` None: nowhere."""
+
+    route: str | None
+    before_first_token: Resumption
+    after_first_token: Resumption
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """10. What shows that the route is safe."""
+
+    metrics: tuple[str, ...]
+    """Recorded of every turn."""
+    tests: tuple[str, ...]
+    """That passed."""
+    proven: tuple[str, ...] = ()
+    """Fingerprints of the releases that they passed with; none: any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What must be the same in both phases: model identity and KV format, as one unit."""
+
+    model: ModelIdentity
+    kv: KvFormat
+
+    def parts(self) -> dict[str, str | int | None]:
+        """Dotted field → value."""
+        return {
+            f"{name}.{key}": value
+            for name, section in (("model", self.model), ("kv", self.kv))
+            for key, value in asdict(section).items()
+        }
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 over every part, in canonical JSON."""
+        text = json.dumps(self.parts(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """One route's ten fields."""
+
+    name: str
+    workload: WorkloadClass
+    model: ModelIdentity
+    kv: KvFormat
+    roles: WorkerRoles
+    transfer: Transfer | None
+    """None where nothing moves."""
+    admission: Admission
+    routing: Routing
+    failure: Failure
+    fallback: Fallback
+    evidence: Evidence
+
+    @property
+    def required(self) -> Release:
+        return Release(self.model, self.kv)
+
+    def takes(self, turn: "TurnClass") -> bool:
+        """Whether a turn belongs into this route's workload class."""
+        work = self.workload
+        return (
+            _admits(work.avatars, turn.avatar)
+            and _admits(work.tenants, turn.tenant)
+            and _admits(work.languages, turn.language)
+            and turn.unread in work.prompt
+            and turn.output in work.output
+            and turn.criticality is work.criticality
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TurnClass:
+    """What of a turn decides where it may go. `unread`, `output`: tokens, the latter at most."""
+
+    avatar: str
+    tenant: str
+    language: str
+    unread: int
+    output: int
+    criticality: Criticality = Criticality.LIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Attestation:
+    """What one worker says it is, and what of that we saw for ourselves."""
+
+    worker: str
+    phase: Phase
+    pool: str
+    release: Release
+    probed: frozenset[str] = frozenset()
+    """Dotted fields that were read off the running engine; the others are declared by its operator."""
+
+
+def attested(data: Mapping[str, Any]) -> Attestation:
+    """From JSON. Raises ValueError, LookupError or TypeError for what is none."""
+    release = Release(ModelIdentity(**data["release"]["model"]), KvFormat(**data["release"]["kv"]))
+    phase, probed = Phase(data["phase"]), frozenset(data["probed"])
+    return Attestation(data["worker"], phase, data["pool"], release, probed)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A reason to refuse a route."""
+
+    field: str
+    """Dotted, of the contract."""
+    what: str
+
+
+def faults(contract: Contract) -> list[Finding]:
+    """What is wrong with a contract by itself, before any worker is asked."""
+    return list(_faults(contract))
+
+
+def mismatches(contract: Contract, workers: Sequence[Attestation]) -> list[Finding]:
+    """Where the workers differ from the contract or from each other, naming the field and both sides."""
+    found = list(_absent(contract, workers))
+    required = contract.required.parts()
+    shown = {worker.worker: worker.release.parts() for worker in workers}
+    for field, wanted in required.items():
+        for name, parts in shown.items():
+            if wanted is not None and parts[field] != wanted:
+                found.append(Finding(field, f"the contract says {wanted}, {name} has {_told(parts[field])}"))
+        found += _unlike(field, shown)
+    proven = contract.evidence.proven
+    for worker in workers:
+        if proven and worker.release.fingerprint not in proven:
+            what = (
+                f"{worker.worker} runs release {worker.release.fingerprint[:12]}, which nothing proves safe"
+            )
+            found.append(Finding("evidence.proven", what))
+    return found
+
+
+def _unlike(field: str, shown: Mapping[str, Mapping[str, str | int | None]]) -> Iterator[Finding]:
+    """The first pair of workers that differ in a field."""
+    (first, parts), *others = list(shown.items()) or [("", {})]
+    for name, others_parts in others:
+        if others_parts[field] != parts[field]:
+            yield Finding(
+                field, f"{first} has {_told(parts[field])}, {name} has {_told(others_parts[field])}"
+            )
+            return
+
+
+def _absent(contract: Contract, workers: Sequence[Attestation]) -> Iterator[Finding]:
+    wanted = {Phase.DECODE: contract.roles.decode, Phase.PREFILL: contract.roles.prefill}
+    for phase, pool in wanted.items():
+        if pool is None:
+            continue
+        if not any(worker.phase is phase and worker.pool == pool.name for worker in workers):
+            yield Finding(f"roles.{phase}", f"no {phase} worker of pool {pool.name} answers")
+
+
+def _faults(contract: Contract) -> Iterator[Finding]:
+    longest = contract.workload.prompt.most + contract.workload.output.most
+    context = contract.kv.context
+    if context is not None and longest > context:
+        what = f"the largest prompt and output are {longest} tokens, kv.context is {context}"
+        yield Finding("workload", what)
+    for name in ("prompt", "output"):
+        band: Band = getattr(contract.workload, name)
+        if not 0 <= band.least <= band.most:
+            yield Finding(f"workload.{name}", f"{band.least} to {band.most} is no band")
+    yield from _split_faults(contract)
+    fallback = contract.fallback
+    if fallback.route == contract.name:
+        yield Finding("fallback.route", "a route cannot fall back on itself")
+    if fallback.after_first_token is Resumption.RESEND:
+        yield Finding("fallback.after_first_token", "what was shown would be said twice; continue or refuse")
+    if contract.failure.lease_s <= 0:
+        yield Finding("failure.lease_s", f"is {contract.failure.lease_s:g}; expected more than 0")
+    if contract.admission.queue < 0:
+        yield Finding("admission.queue", f"is {contract.admission.queue}; expected 0 or more")
+    if contract.routing.attempts < 1:
+        yield Finding("routing.attempts", f"is {contract.routing.attempts}; expected 1 or more")
+
+
+def _split_faults(contract: Contract) -> Iterator[Finding]:
+    roles, transfer = contract.roles, contract.transfer
+    if (roles.prefill is None) != (transfer is None):
+        yield Finding("transfer", "is needed where prefill and decode are different pools, and only there")
+    if roles.prefill is None or transfer is None:
+        return
+    for boundary in ("region", "supplier", "zone"):
+        sides = getattr(roles.prefill, boundary), getattr(roles.decode, boundary)
+        if sides[0] != sides[1] and boundary not in roles.may_cross:
+            yield Finding("roles", f"state would cross from {boundary} {sides[0]} to {sides[1]}")
+    for tenant in contract.workload.tenants:
+        for pool in (roles.prefill, roles.decode):
+            if not _admits(pool.tenants, tenant):
+                yield Finding("roles", f"pool {pool.name} does not serve tenant {tenant}")
+    if not transfer.loopback and not transfer.encrypted:
+        yield Finding("transfer.encrypted", "state that leaves the machine must be encrypted")
+    if contract.failure.lease_s < transfer.timeout_s:
+        what = f"is {contract.failure.lease_s:g} s, less than a transfer may take ({transfer.timeout_s:g} s)"
+        yield Finding("failure.lease_s", what)
+
+
+def _admits(allowed: Sequence[str], name: str) -> bool:
+    return ANY in allowed or name in allowed
+
+
+def _told(value: str | int | None) -> str:
+    return "nothing" if value is None else str(value)
+
+
+FIELDS = tuple(field.name for field in fields(Contract) if field.name != "name")
+"""The ten."""

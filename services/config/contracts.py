@@ -1,0 +1,62 @@
+"""Reads contracts of routes (pipeline/llm/contract.py) from YAML. A fault names file, field, value and what
+was expected, and a contract that cannot be kept is refused here, before any worker is asked."""
+
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+
+from pipeline.errors import ConfigError
+from pipeline.llm.contract import Contract, faults
+
+
+def load(path: Path | None = None) -> Contract:
+    """None: the packaged one of the embedded split. Raises ConfigError naming every fault."""
+    if path is None:
+        name = "configs/contracts/embedded-split.yaml (packaged)"
+        text = (resources.files("configs") / "contracts" / "embedded-split.yaml").read_text("utf-8")
+    else:
+        name, text = str(path), _text(path)
+    try:
+        data = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{name}: not valid YAML: {error}") from None
+    try:
+        contract = _adapter().validate_python(data)
+    except ValidationError as error:
+        lines = [_line(detail["loc"], detail["msg"], detail["input"]) for detail in error.errors()]
+        raise ConfigError("\n".join(f"{name}: {line}" for line in lines)) from None
+    if found := faults(contract):
+        raise ConfigError("\n".join(f"{name}: {each.field}: {each.what}" for each in found))
+    return contract
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read ({error}); expected a contract in YAML") from None
+
+
+def _line(key: tuple[str | int, ...], what: str, value: object) -> str:
+    shown = "" if isinstance(value, dict) else f" (value {value!r})"
+    return f"{'.'.join(map(str, key)) or 'the file'}: {what[:1].lower()}{what[1:]}{shown}"
+
+
+@cache
+def _adapter() -> TypeAdapter[Contract]:
+    _strict(Contract)
+    return TypeAdapter(Contract)
+
+
+def _strict(shape: Any) -> None:
+    """A key that a contract does not have is a fault, not a remark."""
+    with_config(ConfigDict(extra="forbid"))(shape)
+    for field in fields(shape):
+        for part in getattr(field.type, "__args__", (field.type,)):
+            if is_dataclass(part):
+                _strict(part)

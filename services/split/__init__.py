@@ -1,0 +1,1 @@
+"""`visavis split …`: what an operator does about a split language model."""

@@ -1,0 +1,227 @@
+"""Two real workers as one engine: what one has read, the other answers."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import httpx
+import pytest
+import pytest_asyncio
+
+from pipeline.clock import MonotonicClock
+from pipeline.errors import AdmissionRefusedError
+from pipeline.events import Message, Prompt, Role, Usage
+from pipeline.llm.client import LlmClient
+from pipeline.llm.contract import mismatches
+from pipeline.llm.dialects.llama_cpp import LlamaCpp
+from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, Worker
+from pipeline.llm.route import Route, Sampling
+from services.config import contracts
+from services.engine.messages import Role as WorkerRole
+from services.engine.model_file import shipped_model
+from services.engine.supervisor import EngineSettings, EngineSupervisor
+
+pytestmark = [pytest.mark.engine, pytest.mark.models, pytest.mark.asyncio(loop_scope="module")]
+
+GREEDY = Sampling(temperature=0.0, repeat_penalty=None)
+
+LEASE = 3.0
+
+
+@dataclass
+class Pair:
+    prefill: EngineSupervisor
+    decode: EngineSupervisor
+    http: httpx.AsyncClient
+    clock: MonotonicClock
+
+    def client(self, *, split: bool, slot: int = 0, tenant: str = "acme") -> LlmClient:
+        def route() -> Route:
+            way = LlamaCppSplit(
+                lambda: worker(self.prefill),
+                lambda: worker(self.decode),
+                self.http,
+                self.clock,
+                slot=slot,
+                tenant=tenant,
+                lease=LEASE,
+            )
+            engine = self.decode if split else self.prefill
+            return Route(
+                "split" if split else "colocated",
+                engine.endpoint(),
+                LlamaCpp(),
+                slot=slot,
+                sampling=GREEDY,
+                split=way if split else None,
+            )
+
+        return LlmClient(route, self.http, self.clock)
+
+    async def places(self) -> tuple[int, int]:
+        """Taken and reaped, of the decode worker."""
+        gate = self.decode.gate()
+        answer = await self.http.get(gate.at("/places"), headers=gate.headers)
+        return answer.json()["held"], answer.json()["reaped"]
+
+    async def decoded(self, slot: int) -> int:
+        """Tokens in a slot of the decode worker."""
+        engine = self.decode.endpoint()
+        answer = await self.http.get(engine.at("/slots"), headers=engine.headers)
+        return int(answer.json()[slot].get("n_past", 0))
+
+
+def worker(supervisor: EngineSupervisor) -> Worker:
+    return Worker(supervisor.endpoint(), supervisor.gate())
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def pair() -> AsyncIterator[Pair]:
+    clock = MonotonicClock()
+    settings = EngineSettings(shipped_model(), slots=2, context=1024, lease=LEASE)
+    async with AsyncExitStack() as scope:
+        workers = [
+            await scope.enter_async_context(
+                EngineSupervisor(replace(settings, role=role, name=f"{role}-1"), clock)
+            )
+            for role in (WorkerRole.PREFILL, WorkerRole.DECODE)
+        ]
+        http = await scope.enter_async_context(httpx.AsyncClient(timeout=30, trust_env=False))
+        yield Pair(*workers, http, clock)
+
+
+def prompt(text: str, most: int = 24) -> Prompt:
+    return Prompt([Message(Role.SYSTEM, "You answer briefly."), Message(Role.USER, text)], [], "", most)
+
+
+async def answer(client: LlmClient, asked: Prompt) -> tuple[str, Usage]:
+    text, usage = "", Usage()
+    async with aclosing(client.stream(asked)) as deltas:
+        async for delta in deltas:
+            text += delta.text
+            usage = delta.usage or usage
+    return text, usage
+
+
+@pytest.mark.parametrize("words", [5, 60, 400])
+async def test_the_text_is_the_same_and_the_state_was_used(pair: Pair, words: int) -> None:
+    asked = prompt("Tell me about the sea. " + "The sea is wide and blue. " * (words // 6))
+    alone, _ = await answer(pair.client(split=False), asked)
+    text, usage = await answer(pair.client(split=True), asked)
+    assert text == alone
+    assert usage.handed_tokens is not None
+    assert usage.cached_tokens is not None
+    assert usage.prompt_tokens is not None
+    assert usage.cached_tokens >= usage.prompt_tokens - 1, "but for the last token nothing was read again"
+    assert usage.kv_bytes is not None
+    assert usage.kv_bytes > usage.handed_tokens * 23_000, "30 layers, 3 heads of 64, keys and values, 2 bytes"
+    assert await pair.places() == (0, 0)
+
+
+async def test_a_cancel_at_any_time_gives_the_place_back(pair: Pair) -> None:
+    for delay in (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8):
+        task = asyncio.create_task(answer(pair.client(split=True), prompt("Tell me a long story.", 60)))
+        await asyncio.sleep(delay)  # the moment of the cancel is what is tried
+        task.cancel()
+        await asyncio.wait([task])
+        assert (await pair.places())[0] == 0
+    text, _ = await answer(pair.client(split=True), prompt("What is two and two?"))
+    assert text
+
+
+async def test_when_all_places_are_taken_the_next_is_refused(pair: Pair) -> None:
+    gate = pair.decode.gate()
+    for number in range(2):
+        body = {"request": f"r{number}", "tenant": "acme"}
+        assert (await pair.http.post(gate.at("/places"), json=body, headers=gate.headers)).status_code == 201
+    with pytest.raises(AdmissionRefusedError, match="all 2 slots are taken"):
+        await answer(pair.client(split=True), prompt("Hello?"))
+    await asyncio.sleep(LEASE * 1.5)  # as long as the lease
+    assert (await pair.places())[0] == 0, "nobody asked for them any more"
+
+
+async def test_state_goes_nowhere_but_to_its_place(pair: Pair) -> None:
+    gate = pair.decode.gate()
+    place = await pair.http.post(
+        gate.at("/places"), json={"request": "mine", "tenant": "acme"}, headers=gate.headers
+    )
+    ticket = place.json()["ticket"]
+    release = {
+        "X-Release": "0" * 64,
+        "X-Tenant": "acme",
+        "X-Digest": "0",
+        "Authorization": f"Ticket {ticket}",
+    }
+    for name, headers in (
+        ("mine", release),
+        ("other", release),
+        ("mine", {**release, "X-Tenant": "other"}),
+        ("mine", {**release, "Authorization": "Ticket nonsense"}),
+        ("mine", {**release, "Authorization": f"Bearer {ticket}"}),
+    ):
+        answered = await pair.http.put(gate.at(f"/state/{name}"), content=b"state", headers=headers)
+        assert answered.status_code in (401, 403), answered.text
+    other = pair.prefill.gate()
+    body = {"request": "mine", "tenant": "evil", "slot": 0, "ticket": ticket, "to": gate.url}
+    answered = await pair.http.post(other.at("/handoffs"), json=body, headers=other.headers)
+    assert answered.status_code == 403
+    await pair.http.delete(gate.at("/places/mine"), headers=gate.headers)
+
+
+@pytest.mark.parametrize("phase", ["prefill", "decode"])
+async def test_when_one_worker_dies_the_other_answers_alone(pair: Pair, phase: str) -> None:
+    dying = getattr(pair, phase)
+    asked = prompt("What is two and two?")
+    alone, _ = await answer(pair.client(split=True), asked)
+    os.kill(dying.pid, signal.SIGKILL)
+    text, usage = await answer(pair.client(split=True), asked)
+    assert text == alone
+    assert usage.fallback_from in ("split", None), "it may have been restarted already"
+    await dying.wait_ready()
+    assert (await pair.places())[0] == 0
+    text, usage = await answer(pair.client(split=True), asked)
+    assert (text, usage.fallback_from) == (alone, None)
+
+
+async def test_a_prefill_worker_that_dies_while_it_reads(pair: Pair) -> None:
+    task = asyncio.create_task(
+        answer(
+            pair.client(split=True), prompt("Tell me about the sea. " + "The sea is wide and blue. " * 110)
+        )
+    )
+    await asyncio.sleep(0.5)  # in mid-prefill
+    assert pair.prefill.pid is not None
+    os.kill(pair.prefill.pid, signal.SIGKILL)
+    text, usage = await task
+    assert text
+    assert usage.fallback_from == "split"
+    assert (await pair.places())[0] == 0
+    await pair.prefill.wait_ready()
+
+
+async def test_both_workers_are_of_one_release(pair: Pair) -> None:
+    workers = [await each.identity() for each in (pair.prefill, pair.decode)]
+    assert mismatches(contracts.load(), workers) == []
+    assert workers[0].release.fingerprint == workers[1].release.fingerprint
+
+
+async def test_other_weights_of_the_same_shape_are_refused_before_any_state_moves(
+    pair: Pair, tmp_path: Path
+) -> None:
+    other = tmp_path / shipped_model().name
+    data = bytearray(shipped_model().read_bytes())
+    data[-1000] ^= 1
+    other.write_bytes(data)
+    settings = EngineSettings(other, slots=2, context=1024, role=WorkerRole.DECODE, name="decode-2")
+    async with EngineSupervisor(settings, pair.clock) as decode:
+        found = mismatches(contracts.load(), [await pair.prefill.identity(), await decode.identity()])
+        assert [each.field for each in found] == ["model.weights"]
+        assert "prefill-1 has" in found[0].what
+        assert "decode-2 has" in found[0].what
+        text, usage = await answer(replace(pair, decode=decode).client(split=True), prompt("What is one?"))
+        assert (usage.fallback_from, usage.kv_bytes) == ("split", None), "its own reading, no foreign state"
+        assert text

@@ -1,7 +1,9 @@
 """Serves a worker's gate, on a loop and a loopback port of its own."""
 
 import asyncio
+import os
 import socket
+import traceback
 from collections.abc import Callable
 
 import httpx
@@ -21,8 +23,13 @@ _SEND = 10.0
 
 
 def serve_gate(engine_url: str, settings: WorkerSettings, tell: Callable[[str], None]) -> None:
-    """Until the process ends; `tell` is given the gate's address once it serves."""
-    asyncio.run(_serve(engine_url, settings, tell))
+    """Until the process ends, or by a fault of the gate ends it: its parent starts another. `tell` is given
+    the gate's address once it serves."""
+    try:
+        asyncio.run(_serve(engine_url, settings, tell))
+    finally:
+        traceback.print_exc()
+        os._exit(1)
 
 
 async def _serve(engine_url: str, settings: WorkerSettings, tell: Callable[[str], None]) -> None:

@@ -13,6 +13,7 @@ given up. llama.cpp evaluates a prompt's last token anew, so the first token of 
 """
 
 import asyncio
+import contextlib
 import logging
 import secrets
 from collections.abc import AsyncIterator, Callable
@@ -136,18 +137,18 @@ class LlamaCppSplit:
             await asyncio.shield(self._give_back(gate, request))
 
     async def _beat(self, gate: Endpoint, request: str) -> None:
-        while True:
-            await self._clock.sleep_until(self._clock.now() + self._lease / _BEATS)
-            answer = await self._http.post(gate.at(f"/places/{request}/heartbeat"), headers=gate.headers)
-            if answer.status_code == 410:
-                return
+        with contextlib.suppress(httpx.HTTPError):  # its worker is gone; the reply finds out by itself
+            while True:
+                await self._clock.sleep_until(self._clock.now() + self._lease / _BEATS)
+                answer = await self._http.post(gate.at(f"/places/{request}/heartbeat"), headers=gate.headers)
+                if answer.status_code == 410:
+                    return
 
     async def _give_back(self, gate: Endpoint, request: str) -> None:
-        try:
+        # Where its worker is gone, or busy, the lease runs out.
+        with contextlib.suppress(httpx.HTTPError, TimeoutError):
             async with asyncio.timeout(_FREE):
                 await self._http.delete(gate.at(f"/places/{request}"), headers=gate.headers)
-        except (httpx.HTTPError, TimeoutError):
-            pass  # its worker is gone, or busy: the lease runs out
 
     async def _read(self, engine: Endpoint, prompt: Prompt) -> None:
         text = await render(self._http, engine, prompt.messages)

@@ -9,12 +9,10 @@ seen: when all sessions think at once, a reply under way still goes out in time.
 
 import asyncio
 import logging
-import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import Any
 
 import cv2
@@ -31,14 +29,10 @@ from pipeline.errors import ConfigError, MissingModelError
 from pipeline.events import EvidenceSource, SpeechChunk, Synthesizer
 from pipeline.headroom import Headroom
 from pipeline.llm.budget import TokenBudget
-from pipeline.llm.client import Timeouts
-from pipeline.llm.contract import Contract, mismatches
-from pipeline.llm.dialects.llama_cpp_split import Worker
 from pipeline.llm.instructions import Instructions
-from pipeline.llm.pool.llm_pool import LlmPool, SplitWorkers
+from pipeline.llm.pool.llm_pool import LlmPool
 from pipeline.llm.prompt import PromptBuilder
 from pipeline.llm.prompt_writer import PromptWriter
-from pipeline.llm.route import Endpoint, Pattern, Sampling
 from pipeline.llm.tokens import TokenCounter
 from pipeline.render.drawn_face import DrawnFace
 from pipeline.render.performance import Performance
@@ -49,12 +43,9 @@ from pipeline.tts.language import find_language
 from pipeline.tts.pieces import whole
 from pipeline.tts.piper import PiperSynthesizer, open_voice
 from pipeline.tts.voice_files import find_voice, prepare_voice
-from services import stage_settings
-from services.config import Config, contracts
+from services import language_model, stage_settings
+from services.config import Config
 from services.config.tree import Agent
-from services.engine.messages import Role
-from services.engine.model_file import prepare_model, shipped_model
-from services.engine.supervisor import EngineSettings, EngineState, EngineSupervisor
 from services.priority import step_back
 
 _log = logging.getLogger(__name__)
@@ -77,10 +68,7 @@ class Stack:
     _face: DrawnFace
     _render: ThreadPoolExecutor
     _pool: LlmPool
-    _contract: Contract | None
-    """Of a split engine's route."""
-    _engines: Sequence[EngineSupervisor]
-    """Who reads prompts, and who writes replies where that is another; none for an engine of others."""
+    _engines: language_model.Engines
     _evidence: EvidenceSource | None
     _lines: Lines
     _turn_end: SmartTurn | None
@@ -89,20 +77,12 @@ class Stack:
 
     def trouble(self) -> str | None:
         """Why no session can start now, in plain words; None when one can."""
-        for engine in self._engines:
-            if engine.state is not EngineState.READY:
-                return f"The language model's engine is {engine.state}."
-        return None
+        return self._engines.trouble
 
     @property
     def route(self) -> Mapping[str, Any]:
         """How turns reach the language model, as they record it."""
-        pattern = Pattern.SPLIT if len(self._engines) > 1 else Pattern.COLOCATED
-        return {
-            "pattern": pattern.value,
-            "dialect": "llama_cpp" if self._engines else "openai",
-            "contract": self._contract and self._contract.name,
-        }
+        return self._engines.route
 
     @asynccontextmanager
     async def stages(self) -> AsyncIterator[Stages]:
@@ -183,7 +163,7 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
         loop = asyncio.get_running_loop()
         loop.set_default_executor(encode)
         # The engine loads in its own process while the rest loads here.
-        starting = asyncio.create_task(start_engines(config, cache, clock, progress, scope))
+        starting = asyncio.create_task(language_model.start(config, cache, clock, progress, scope))
         try:
             progress("loading speech recognition")
             transcriber = await loop.run_in_executor(
@@ -206,8 +186,8 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             await asyncio.wait([starting])
             raise
         engines = await starting
-        contract = await _kept_contract(engines) if len(engines) > 1 else None
-        pool = await scope.enter_async_context(_open_pool(config, clock, engines))
+        await engines.check()
+        pool = await scope.enter_async_context(language_model.open_pool(config, clock, engines))
         loop_lag = LoopLag(clock)
         watching = asyncio.create_task(loop_lag.watch(), name="loop lag")
         scope.push_async_callback(_cancelled, watching)
@@ -222,7 +202,6 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             _face=face,
             _render=render,
             _pool=pool,
-            _contract=contract,
             _engines=engines,
             _evidence=evidence,
             _lines=lines,
@@ -262,97 +241,6 @@ def _check_language(config: Config) -> None:
         find_language(config.asr.language)  # replies are cut into clauses by its rules
     except ConfigError as error:
         raise ConfigError(f"asr.language: {error}") from error
-
-
-async def start_engines(
-    config: Config, cache: Path, clock: Clock, progress: Progress, scope: AsyncExitStack
-) -> Sequence[EngineSupervisor]:
-    """Who reads prompts and, where that is another, who writes replies; none for an engine of others.
-
-    They end with `scope`. Raises EngineError, MissingModelError.
-    """
-    if config.llm.kind != "embedded":
-        return ()
-    embedded = config.llm.embedded
-    model = embedded.model if embedded.requantise or embedded.model else shipped_model()
-    if model is None:
-        loop = asyncio.get_running_loop()
-
-        tenths = iter(range(10, 101, 10))
-        due = next(tenths)
-
-        def told(fraction: float) -> None:
-            nonlocal due
-            if fraction * 100 >= due:
-                loop.call_soon_threadsafe(progress, f"preparing the language model, once: {due} %")
-                due = next(tenths, 1000)
-
-        prepared = await asyncio.to_thread(prepare_model, cache, told)
-        if prepared.fallback_reason is not None:
-            progress(f"using the packaged language model as it is: {prepared.fallback_reason}")
-        model = prepared.path
-    progress("starting the language model's engine")
-    settings = EngineSettings(
-        model=model,
-        slots=config.server.max_sessions,
-        context=config.llm.context_tokens,
-        threads=embedded.threads,
-        lease=embedded.lease_s,
-    )
-    if embedded.pattern == "colocated":
-        return (await scope.enter_async_context(EngineSupervisor(settings, clock)),)
-    cores = sorted(os.sched_getaffinity(0))
-    pair = [
-        EngineSupervisor(replace(settings, role=role, name=f"{role}-1", core=core), clock)
-        for role, core in zip((Role.PREFILL, Role.DECODE), (cores[0], cores[-1]), strict=True)
-    ]
-    return await asyncio.gather(*map(scope.enter_async_context, pair))
-
-
-async def _kept_contract(engines: Sequence[EngineSupervisor]) -> Contract:
-    """That of the split's route. Raises ConfigError when its workers do not keep it."""
-    contract = contracts.load()
-    found = mismatches(contract, [await engine.identity() for engine in engines])
-    if found:
-        told = "\n".join(f"{each.field}: {each.what}" for each in found)
-        raise ConfigError(
-            f"the workers do not keep contract {contract.name}, so no turn may go there:\n{told}"
-        )
-    return contract
-
-
-def _open_pool(config: Config, clock: Clock, engines: Sequence[EngineSupervisor]) -> LlmPool:
-    llm = config.llm
-    sampling = Sampling(
-        temperature=llm.sampling.temperature,
-        top_p=llm.sampling.top_p,
-        repeat_penalty=llm.sampling.repeat_penalty,
-        seed=llm.sampling.seed,
-    )
-    timeouts = Timeouts(first_token=llm.first_token_timeout_s, token_gap=llm.token_gap_timeout_s)
-    if engines:
-        slots = config.server.max_sessions
-        split = None if len(engines) == 1 else _split(config, *engines)
-        return LlmPool(
-            engines[0].endpoint, clock, slots=slots, sampling=sampling, timeouts=timeouts, split=split
-        )
-    openai = llm.openai
-    assert openai.base_url is not None  # the settings see to both when kind is openai
-    assert openai.model is not None
-    endpoint = Endpoint(openai.base_url, openai.api_key.get_secret_value() if openai.api_key else None)
-    return LlmPool(lambda: endpoint, clock, model=openai.model, sampling=sampling, timeouts=timeouts)
-
-
-def _split(config: Config, prefill: EngineSupervisor, decode: EngineSupervisor) -> SplitWorkers:
-    def worker(engine: EngineSupervisor) -> Worker:
-        return Worker(engine.endpoint(), engine.gate())
-
-    return SplitWorkers(
-        lambda: worker(prefill),
-        lambda: worker(decode),
-        tenant=config.llm.evidence.tenant,
-        lease=config.llm.embedded.lease_s,
-    )
 
 
 async def _open_evidence(config: Config, executor: ThreadPoolExecutor) -> EvidenceSource | None:

@@ -135,7 +135,7 @@ class _Stack:
     pencil: ThreadPoolExecutor
     config: Config = field(default_factory=Config)
     session_settings: SessionSettings = field(default_factory=SessionSettings)
-    dialect: str = "openai"
+    route: Mapping[str, Any] = field(default_factory=lambda: {"pattern": "colocated", "dialect": "openai"})
 
     def trouble(self) -> str | None:
         return None

@@ -148,7 +148,10 @@ def test_commands_in_the_documents_exist() -> None:
     assert {command for command, _ in used} >= {"serve", "talk", "doctor"}
     for command, rest in used:
         assert command in main.commands
-        known = {name for option in main.commands[command].params for name in option.opts}
+        found = main.commands[command]
+        if isinstance(found, click.Group):
+            found = found.commands[rest.split()[0]]
+        known = {name for option in found.params for name in option.opts}
         assert set(re.findall(r"--[a-z-]+", rest)) <= known, f"visavis {command}{rest}"
 
 

@@ -11,7 +11,8 @@ import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
 from pipeline.errors import ConfigError
-from pipeline.llm.contract import Contract, faults
+from pipeline.llm.contract import Contract
+from pipeline.llm.contract_check import faults
 
 
 def load(path: Path | None = None) -> Contract:

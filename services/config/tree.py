@@ -191,7 +191,6 @@ class EmbeddedEngine(Section):
     threads: Threads = 1
     requantise: bool = True
     pattern: Literal["colocated", "split"] = "colocated"
-    lease_s: Seconds = 10.0
 
 
 class OpenAIEndpoint(Section):
@@ -237,11 +236,10 @@ class Llm(Section):
 
     @model_validator(mode="after")
     def _endpoint_is_named(self) -> Self:
-        if self.kind == "openai":
-            if self.openai.base_url is None:
-                raise expect("the engine's address, because kind is openai", key="openai.base_url")
-            if self.openai.model is None:
-                raise expect("the name the engine serves its model under", key="openai.model")
+        if self.kind == "openai" and self.openai.base_url is None:
+            raise expect("the engine's address, because kind is openai", key="openai.base_url")
+        if self.kind == "openai" and self.openai.model is None:
+            raise expect("the name the engine serves its model under", key="openai.model")
         return self
 
     @model_validator(mode="after")

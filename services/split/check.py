@@ -11,9 +11,10 @@ from rich.table import Table
 
 from pipeline.clock import MonotonicClock
 from pipeline.errors import ConfigError
-from pipeline.llm.contract import Attestation, Contract, mismatches
+from pipeline.llm.contract import Attestation, Contract
+from pipeline.llm.contract_check import mismatches
+from services import language_model
 from services.config import contracts, load
-from services.stack import start_engines
 
 
 async def run(config_file: Path | None, contract_file: Path | None, *, as_json: bool) -> int:
@@ -30,8 +31,8 @@ async def run(config_file: Path | None, contract_file: Path | None, *, as_json: 
     console = Console(stderr=True)
     async with AsyncExitStack() as scope:
         cache, clock = config.server.cache_folder, MonotonicClock()
-        engines = await start_engines(config, cache, clock, console.print, scope)
-        workers = [await engine.identity() for engine in engines]
+        engines = await language_model.start(config, cache, clock, console.print, scope, contract)
+        workers = await engines.identities()
     findings = mismatches(contract, workers)
     if as_json:
         told = {

@@ -6,6 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -131,8 +132,11 @@ def test_debug_shows_where_an_error_came_from(monkeypatch) -> None:
 
 
 def test_every_command_takes_config_and_explains_itself() -> None:
-    for name in main.commands:
-        help_text = visavis(name, "--help").output
+    groups = {name: each for name, each in main.commands.items() if isinstance(each, click.Group)}
+    names = [[name] for name in main.commands if name not in groups]
+    names += [[group, name] for group, each in groups.items() for name in each.commands]
+    for name in names:
+        help_text = visavis(*name, "--help").output
         assert "--config" in help_text
         assert "--debug" in help_text
 

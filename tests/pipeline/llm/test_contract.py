@@ -27,9 +27,8 @@ from pipeline.llm.contract import (
     TurnClass,
     WorkerRoles,
     WorkloadClass,
-    faults,
-    mismatches,
 )
+from pipeline.llm.contract_check import faults, mismatches
 
 MODEL = ModelIdentity("aaaa", "bbbb", "cccc", None, "Q8_0", "engine 1")
 KV = KvFormat("slot", 1, "f16", None, 2048)

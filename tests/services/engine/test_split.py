@@ -16,7 +16,7 @@ from pipeline.clock import MonotonicClock
 from pipeline.errors import AdmissionRefusedError
 from pipeline.events import Message, Prompt, Role, Usage
 from pipeline.llm.client import LlmClient
-from pipeline.llm.contract import mismatches
+from pipeline.llm.contract_check import mismatches
 from pipeline.llm.dialects.llama_cpp import LlamaCpp
 from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, Worker
 from pipeline.llm.route import Route, Sampling

@@ -1,9 +1,9 @@
 """How a session begins or does not, without models: a stack and sessions that do what the test says."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,7 +27,7 @@ class Stack:
     config = Config()
     clock = VirtualClock()
     loop_lag = LoopLag(clock)
-    dialect = "openai"
+    route: Mapping[str, Any] = MappingProxyType({"pattern": "colocated", "dialect": "openai"})
     session_settings = None
     fault: Exception | None = None
 

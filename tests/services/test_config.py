@@ -158,6 +158,7 @@ def test_a_wrong_setting_is_named_with_value_place_and_expectation(
     [
         ("turn_taking: {pause_ms: 250}", ["turn_taking.patience.shortest_ms is 200", "at least", "250"]),
         ("turn_taking: {patience: {longest_ms: 550}}", ["turn_taking.patience.unsure_ms is 720", "550"]),
+        ("agent: {max_text_chars: 4001}", ["agent.max_text_chars is 4001", "at most 4000"]),
         ("asr: {short_window: {max_speech_s: 29}}", ["asr.short_window.max_speech_s is 29", "28"]),
         (
             "llm: {context_tokens: 256, sampling: {max_output_tokens: 300}}",

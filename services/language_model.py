@@ -91,15 +91,13 @@ async def start(
     if embedded.pattern == "colocated":
         return Engines((await scope.enter_async_context(EngineSupervisor(settings, clock)),))
     contract = contract or contracts.load()
-    # A conversation whose user goes on takes a place for its next reply while it gives the last one's back.
-    roles = ((Role.PREFILL, settings.slots), (Role.DECODE, 2 * settings.slots))
+    settings = replace(settings, lease=contract.failure.lease_s)
     cores = sorted(os.sched_getaffinity(0))
     pair = [
-        replace(settings, role=role, name=f"{role}-1", slots=slots, core=core, lease=contract.failure.lease_s)
-        for (role, slots), core in zip(roles, (cores[0], cores[-1]), strict=True)
+        EngineSupervisor(replace(settings, role=role, name=f"{role}-1", core=core), clock)
+        for role, core in ((Role.PREFILL, cores[0]), (Role.DECODE, cores[-1]))
     ]
-    supervisors = (EngineSupervisor(each, clock) for each in pair)
-    return Engines(await asyncio.gather(*map(scope.enter_async_context, supervisors)), contract)
+    return Engines(await asyncio.gather(*map(scope.enter_async_context, pair)), contract)
 
 
 async def _prepared(cache: Path, progress: Progress) -> Path:

@@ -11,9 +11,9 @@ from typing import Any
 from pipeline.clock import Clock
 from pipeline.errors import ConfigError
 from pipeline.llm.client import Timeouts
-from pipeline.llm.contract import Attestation, Contract
+from pipeline.llm.contract import Attestation, Contract, Resumption
 from pipeline.llm.contract_check import mismatches
-from pipeline.llm.dialects.llama_cpp_split import Worker
+from pipeline.llm.dialects.llama_cpp_split import SplitTerms, Worker
 from pipeline.llm.pool.llm_pool import LlmPool, SplitWorkers
 from pipeline.llm.route import Endpoint, Pattern, Sampling
 from services.config import Config, contracts
@@ -147,9 +147,15 @@ def _split(config: Config, engines: Engines) -> SplitWorkers | None:
     if engines.contract is None:
         return None
     prefill, decode = engines.workers
+    contract = engines.contract
+    assert contract.transfer is not None  # a contract with two pools has one
     return SplitWorkers(
         lambda: Worker(prefill.endpoint(), prefill.gate()),
         lambda: Worker(decode.endpoint(), decode.gate()),
         tenant=config.llm.evidence.tenant,
-        lease=engines.contract.failure.lease_s,
+        terms=SplitTerms(
+            lease=contract.failure.lease_s,
+            transfer_timeout=contract.transfer.timeout_s,
+            alone=contract.fallback.before_first_token is Resumption.RESEND,
+        ),
     )

@@ -14,7 +14,7 @@ from pipeline.clock import Clock
 from pipeline.errors import LanguageModelError
 from pipeline.events import Prompt, TextDelta, Usage
 from pipeline.llm.dialects.openai import error_text
-from pipeline.llm.route import Landing, Route, StreamEvent
+from pipeline.llm.route import Landing, Route, Split, StreamEvent
 from pipeline.llm.sse import EventDecoder, EventTooLongError
 from pipeline.llm.turn_reader import TurnReader
 
@@ -56,12 +56,12 @@ class LlmClient:
         clock: Clock,
         timeouts: Timeouts | None = None,
         reader: TurnReader | None = None,
-        reading: Callable[[], Route] | None = None,
+        split: Split | None = None,
     ) -> None:
-        """`reader` None: the engine cannot be asked how a turn goes on. `reading`: the route to whoever reads
-        prompts, where that is not who answers them."""
+        """`reader` None: the engine cannot be asked how a turn goes on. `split`: prompts are answered by
+        another engine than the one at the end of `route`, which reads them."""
         self._route = route
-        self._reading = reading or route
+        self._split = split
         self._http = http
         self._clock = clock
         self._timeouts = timeouts or Timeouts()
@@ -74,22 +74,17 @@ class LlmClient:
         next token while it decodes, within about a second and a batch while it prefills.
         Raises LanguageModelError, also when the stream ends without having finished.
         """
-        async with aclosing(self._stream(self._route(), prompt)) as deltas:
-            async for delta in deltas:
+        async with AsyncExitStack() as scope:
+            if self._split is None:
+                answers = self._answered(prompt, self._route())
+            else:
+                landing = await scope.enter_async_context(self._split.handed_over(prompt))
+                answers = self._answered(prompt, landing.route, landing)
+            async for delta in await scope.enter_async_context(aclosing(answers)):
                 yield delta
 
-    async def _stream(self, route: Route, prompt: Prompt) -> AsyncGenerator[TextDelta, None]:
-        async with AsyncExitStack() as scope:
-            landing = None
-            if route.split is not None:
-                landing = await scope.enter_async_context(route.split.handed_over(prompt, route))
-                route = landing.route
-            async with aclosing(self._answered(prompt, route, landing)) as deltas:
-                async for delta in deltas:
-                    yield delta
-
     async def _answered(
-        self, prompt: Prompt, route: Route, landing: Landing | None
+        self, prompt: Prompt, route: Route, landing: Landing | None = None
     ) -> AsyncGenerator[TextDelta, None]:
         so_far, left = "", prompt.max_output_tokens
         total: Usage | None = None
@@ -144,7 +139,7 @@ class LlmClient:
 
         Costs one output token. Raises LanguageModelError.
         """
-        async with aclosing(self._stream(self._reading(), replace(prompt, max_output_tokens=1))) as deltas:
+        async with aclosing(self._answered(replace(prompt, max_output_tokens=1), self._route())) as deltas:
             async for _ in deltas:
                 pass
 

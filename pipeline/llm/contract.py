@@ -170,7 +170,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """9. Where a turn goes when this route fails it. `route` None: nowhere."""
+    """9. Where a turn goes when this route fails it. `route` None: to one of its own workers."""
 
     route: str | None
     before_first_token: Resumption

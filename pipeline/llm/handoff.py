@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from pipeline.clock import Clock
 from pipeline.errors import HandoffRefusedError
@@ -30,7 +30,13 @@ class Binding:
     release: str
     """Fingerprint."""
     expires: float
-    """By the destination's clock."""
+    """By the destination's clock, unless it is renewed."""
+
+    def check(self, request: str, tenant: str, release: str) -> None:
+        """Raises HandoffRefusedError, naming the first of the three that it is not bound to."""
+        for field, presented in (("request", request), ("tenant", tenant), ("release", release)):
+            if presented != (bound := getattr(self, field)):
+                raise HandoffRefusedError(f"the ticket is for {field} {bound}, not for {presented}")
 
 
 class TicketOffice:
@@ -64,12 +70,16 @@ class TicketOffice:
         if self._clock.now() > binding.expires:
             del self._open[nonce]
             raise HandoffRefusedError("the ticket has expired")
-        for field, presented in (("request", request), ("tenant", tenant), ("release", release)):
-            bound = getattr(binding, field)
-            if presented != bound:
-                raise HandoffRefusedError(f"the ticket is for {field} {bound}, not for {presented}")
+        binding.check(request, tenant, release)
         del self._open[nonce]
         return binding
+
+    def renew(self, request: str, seconds: float) -> None:
+        """Tickets of a request are good for so long from now on: its reservation was renewed."""
+        expires = self._clock.now() + seconds
+        for nonce, bound in self._open.items():
+            if bound.request == request:
+                self._open[nonce] = replace(bound, expires=expires)
 
     def void(self, request: str) -> None:
         """Tickets of a request whose reservation is given up."""

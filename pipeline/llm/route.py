@@ -17,8 +17,6 @@ class Pattern(StrEnum):
 
     COLOCATED = "colocated"
     """One engine prefills and decodes."""
-    CHUNKED = "chunked"
-    """So it does, reading long prompts in pieces between which it writes."""
     SPLIT = "split"
     """One prefills, another decodes."""
 
@@ -98,8 +96,8 @@ class Landing:
     tokens: int
     """That the state holds."""
     bytes: int
-    read_at: float
-    """When the prompt was read, and its state set out."""
+    read_at: float | None
+    """When the prompt was read, and its state set out; None where it did not."""
     seconds: float
     """That it was under way."""
     fallback_from: Pattern | None = None
@@ -109,7 +107,7 @@ class Landing:
 class Split(Protocol):
     """Has a prompt read by one engine and answered by another."""
 
-    def handed_over(self, prompt: Prompt, route: "Route") -> AbstractAsyncContextManager[Landing]:
+    def handed_over(self, prompt: Prompt) -> AbstractAsyncContextManager[Landing]:
         """The prompt read and its state moved, for as long as the context lasts."""
         ...
 
@@ -123,9 +121,6 @@ class Route:
     dialect: Dialect
     model: str = ""
     """As the endpoint names it; empty when it serves only one."""
-    pattern: Pattern = Pattern.COLOCATED
     slot: int | None = None
     """The engine's slot that holds this conversation's cache; None where the engine has none."""
     sampling: Sampling = field(default_factory=Sampling)
-    split: Split | None = None
-    """How a prompt's state gets to `endpoint`, where another engine reads it."""

@@ -153,9 +153,13 @@ def _span(span: Span, begin: float) -> dict[str, Any]:
 
 
 def _first_token(trace: TurnTrace) -> float | None:
+    """From the request to the first piece of text; a split engine's hand-off lies in between."""
     own = [span for span in trace.spans if span.revision == trace.committed_revision]
     prefill = [span for span in own if span.stage is Stage.PREFILL]
-    return _ms(prefill[-1].start, prefill[-1].end) if prefill else None
+    if not prefill:
+        return None
+    handoff = [span.end for span in own if span.stage is Stage.HANDOFF]
+    return _ms(prefill[-1].start, max([prefill[-1].end, *handoff]))
 
 
 def _gaps(times: Sequence[float]) -> dict[str, Any] | None:

@@ -47,7 +47,7 @@ async def _serve(engine_url: str, settings: WorkerSettings, tell: Callable[[str]
         listening = socket.create_server(("127.0.0.1", 0))
         server = uvicorn.Server(
             uvicorn.Config(
-                make_app(gate, settings.api_key, identity),
+                make_app(gate, settings.api_key),
                 log_level="warning",
                 access_log=False,
                 lifespan="off",

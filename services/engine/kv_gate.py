@@ -2,11 +2,11 @@
 
     GET    /identity                      what this worker is (`Attestation` of pipeline/llm/contract.py)
     GET    /places                        → 200 {held, free, reaped}
-    POST   /places {request, tenant}      → 201 {ticket, slot, lease_s}; 503 when every slot is taken
+    POST   /places {request, tenant}      → 201 {ticket, slot}; 503 when every slot is taken
     POST   /places/{request}/heartbeat    → 204; 410 when it was given up
     DELETE /places/{request}              → 204, and the slot is empty; also when it was given back before
     POST   /handoffs {request, tenant, slot, ticket, to}
-                                          → 200 {bytes, digest, save_ms, send_ms}: a slot's state, sent
+                                          → 200 `Sent`: a slot's state is there
     PUT    /state/{request}               with ticket and digest, a slot's state → 200 {tokens, restore_ms}
 
 The state is transient and sensitive: it crosses only to a place that was reserved for this request, with the
@@ -68,13 +68,15 @@ class KvGate:
         lease: float,
     ) -> None:
         """`engine` reaches this worker's llama.cpp, `network` other workers' gates."""
-        self._identity = identity
+        self.identity = identity
         self._engine = engine
         self._network = network
         self._reservations = reservations
         self._clock = clock
         self._lease = lease
         self._office = TicketOffice(identity.worker, clock)
+        self._unclean: list[Place] = []
+        """Given back, but their slots are not empty yet."""
         self.reaped = 0
         """Places that nobody asked for any more."""
 
@@ -82,6 +84,8 @@ class KvGate:
         """Free places whose lease has run out, until cancelled."""
         while True:
             await self._clock.sleep_until(self._clock.now() + self._lease / 4)
+            for place in list(self._unclean):
+                await self._clear(place)
             for request in self._reservations.overdue():
                 _log.warning("nobody asked for the place of request %s any more: it is free again", request)
                 self.reaped += 1
@@ -90,12 +94,13 @@ class KvGate:
     def reserve(self, request: str, tenant: str) -> tuple[Place, str]:
         """A place and its ticket. Raises AdmissionRefusedError, HandoffRefusedError."""
         place = self._reservations.reserve(request, tenant)
-        release = self._identity.release.fingerprint
+        release = self.identity.release.fingerprint
         return place, self._office.issue(request, tenant, place.slot, release, self._lease)
 
     def renew(self, request: str) -> None:
         """Somebody still asks for a place. Raises HandoffRefusedError: it was given up."""
         self._reservations.renew(request)
+        self._office.renew(request, self._lease)
 
     def account(self) -> dict[str, int]:
         """How many places are held and free, and how many nobody had asked for any more."""
@@ -105,21 +110,27 @@ class KvGate:
         """Give a place back, empty. A second time is none."""
         self._office.void(request)
         place = self._reservations.take_back(request)
-        if place is None:
-            return
+        if place is not None:
+            self._unclean.append(place)
+            await self._clear(place)
+
+    async def _clear(self, place: Place) -> None:
+        """Empty a slot that belongs to nobody; it is not had again before that has succeeded."""
         try:
             # It waits until the slot is idle, so that a cancelled request's last batch is not in it.
             await self._slot(place.slot, "erase")
-        finally:
-            self._reservations.cleared(place)
+        except (httpx.HTTPError, HandoffRefusedError) as error:
+            _log.warning("slot %d is not empty and stays unused for now: %r", place.slot, error)
+        else:
+            if place in self._unclean:  # not cleared by another meanwhile
+                self._unclean.remove(place)
+                self._reservations.cleared(place)
 
     async def hand_off(self, request: str, tenant: str, slot: int, ticket: str, to: str) -> Sent:
         """Send a slot's state to where a ticket is for. Raises HandoffRefusedError, httpx.HTTPError."""
         bound = bound_to(ticket)
-        release = self._identity.release.fingerprint
-        for field, ours in (("request", request), ("tenant", tenant), ("release", release)):
-            if getattr(bound, field) != ours:
-                raise HandoffRefusedError(f"the ticket is for {field} {getattr(bound, field)}, not {ours}")
+        release = self.identity.release.fingerprint
+        bound.check(request, tenant, release)
         with slot_file() as file:
             begun = self._clock.now()
             await self._slot(slot, "save", file)
@@ -183,11 +194,11 @@ async def _chunks(file: SlotFile) -> AsyncIterator[bytes]:
         yield chunk
 
 
-def make_app(gate: KvGate, api_key: str, identity: Attestation) -> Starlette:
+def make_app(gate: KvGate, api_key: str) -> Starlette:
     """The gate as an ASGI application. All but /state, which asks for a ticket, ask for the worker's key."""
 
     async def who(request: Request) -> Response:
-        return JSONResponse(asdict(identity) | {"probed": sorted(identity.probed)})
+        return JSONResponse(asdict(gate.identity) | {"probed": sorted(gate.identity.probed)})
 
     async def reserve(request: Request) -> Response:
         body = await request.json()

@@ -82,7 +82,8 @@ class Traces:
         prefill = [span for span in record["stages"]["spans"] if span["stage"] == Stage.PREFILL]
         if not prefill:
             return
-        sent, first_token = prefill[-1]["start_ms"], prefill[-1]["end_ms"]
+        sent, waited = prefill[-1]["start_ms"], record["first_token_ms"]
+        first_token = prefill[-1]["end_ms"] if waited is None else sent + waited
         tokens, rate = record["output_tokens"], record["output_tokens_per_s"]
         writing = (tokens - 1) / rate * 1000 if tokens and rate else 0.0
         self._tracer.start_span(

@@ -18,7 +18,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
@@ -46,6 +46,17 @@ class Worker:
     gate: Endpoint
 
 
+@dataclass(frozen=True, slots=True)
+class SplitTerms:
+    """What the route's contract says of each hand-off. Seconds."""
+
+    lease: float
+    """For which the decode worker keeps a place for a request nobody asks for."""
+    transfer_timeout: float
+    alone: bool
+    """Where one worker fails before the first token, the other answers alone."""
+
+
 class LlamaCppSplit:
     """A `Split` of one conversation: `slot` is the prefill worker's that holds its prefix."""
 
@@ -55,22 +66,24 @@ class LlamaCppSplit:
         decode: Callable[[], Worker],
         http: httpx.AsyncClient,
         clock: Clock,
+        route: Callable[[Endpoint, int], Route],
         *,
         slot: int,
         tenant: str,
-        lease: float,
+        terms: SplitTerms,
     ) -> None:
-        """Both raise LanguageModelError while their worker does not serve."""
+        """Both raise LanguageModelError while their worker does not serve. `route`: to an engine's slot."""
         self._prefill = prefill
         self._decode = decode
         self._http = http
         self._clock = clock
+        self._route = route
         self._slot = slot
         self._tenant = tenant
-        self._lease = lease
+        self._terms = terms
 
     @asynccontextmanager
-    async def handed_over(self, prompt: Prompt, route: Route) -> AsyncIterator[Landing]:
+    async def handed_over(self, prompt: Prompt) -> AsyncIterator[Landing]:
         """The prompt read and its state where the reply is written, for as long as the context lasts.
 
         Where one of the two workers fails before there is anything of a reply, the other does it alone: both
@@ -82,19 +95,20 @@ class LlamaCppSplit:
             try:
                 decode = self._decode()
                 ticket, slot = await scope.enter_async_context(self._place(decode.gate, request))
-            except AdmissionRefusedError:
-                raise
             except LanguageModelError as error:
+                if isinstance(error, AdmissionRefusedError) or not self._terms.alone:
+                    raise
                 _log.warning("the prefill worker answers alone: %s", error)
-                alone = replace(route, endpoint=self._prefill().engine, slot=self._slot)
-                yield self._alone(alone)
-                return
-            there = replace(route, endpoint=decode.engine, slot=slot)
-            try:
-                landing = await self._moved(prompt, there, request, ticket, decode.gate)
-            except LanguageModelError as error:
-                _log.warning("the decode worker answers alone: %s", error)
-                landing = self._alone(there)
+                landing = _alone(self._route(self._prefill().engine, self._slot))
+            else:
+                there = self._route(decode.engine, slot)
+                try:
+                    landing = await self._moved(prompt, there, request, ticket, decode.gate)
+                except LanguageModelError as error:
+                    if not self._terms.alone:
+                        raise
+                    _log.warning("the decode worker answers alone: %s", error)
+                    landing = _alone(there)
             yield landing
 
     async def _moved(
@@ -104,21 +118,19 @@ class LlamaCppSplit:
         try:
             await self._read(prefill.engine, prompt)
             begun = self._clock.now()
-            moved = await self._post(
-                prefill.gate,
-                "/handoffs",
-                request=request,
-                tenant=self._tenant,
-                slot=self._slot,
-                ticket=ticket,
-                to=gate.url,
-            )
-        except httpx.HTTPError as error:
+            async with asyncio.timeout(self._terms.transfer_timeout):
+                moved = await self._post(
+                    prefill.gate,
+                    "/handoffs",
+                    request=request,
+                    tenant=self._tenant,
+                    slot=self._slot,
+                    ticket=ticket,
+                    to=gate.url,
+                )
+        except (httpx.HTTPError, TimeoutError) as error:
             raise LanguageModelError(f"the hand-off of {request} broke: {error!r}") from error
         return Landing(there, moved["tokens"], moved["bytes"], begun, self._clock.now() - begun)
-
-    def _alone(self, route: Route) -> Landing:
-        return Landing(route, 0, 0, self._clock.now(), 0.0, Pattern.SPLIT)
 
     @asynccontextmanager
     async def _place(self, gate: Endpoint, request: str) -> AsyncIterator[tuple[str, int]]:
@@ -133,13 +145,14 @@ class LlamaCppSplit:
         finally:
             if beating is not None:
                 beating.cancel()
+                await asyncio.wait({beating})
             # Also when the reservation was cancelled under way: it may have arrived.
             await asyncio.shield(self._give_back(gate, request))
 
     async def _beat(self, gate: Endpoint, request: str) -> None:
         with contextlib.suppress(httpx.HTTPError):  # its worker is gone; the reply finds out by itself
             while True:
-                await self._clock.sleep_until(self._clock.now() + self._lease / _BEATS)
+                await self._clock.sleep_until(self._clock.now() + self._terms.lease / _BEATS)
                 answer = await self._http.post(gate.at(f"/places/{request}/heartbeat"), headers=gate.headers)
                 if answer.status_code == 410:
                     return
@@ -163,3 +176,7 @@ class LlamaCppSplit:
         if answer.status_code >= 400:
             raise LanguageModelError(f"{endpoint.url}{path}: {answer.text[:200]}")
         return dict(answer.json())
+
+
+def _alone(route: Route) -> Landing:
+    return Landing(route, 0, 0, None, 0.0, Pattern.SPLIT)

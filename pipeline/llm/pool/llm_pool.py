@@ -2,8 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -13,10 +12,10 @@ from pipeline.clock import Clock
 from pipeline.errors import LanguageModelError
 from pipeline.llm.client import LlmClient, Timeouts
 from pipeline.llm.dialects.llama_cpp import LlamaCpp, erase_slot
-from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, Worker
+from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, SplitTerms, Worker
 from pipeline.llm.dialects.openai import OpenAi
 from pipeline.llm.pool.leases import SlotLeases
-from pipeline.llm.route import Endpoint, Pattern, Route, Sampling
+from pipeline.llm.route import Endpoint, Route, Sampling
 from pipeline.llm.tokens import EngineTokenCounter, EstimatedTokenCounter, TokenCounter
 from pipeline.llm.turn_reader import TurnReader
 
@@ -32,8 +31,7 @@ class SplitWorkers:
     prefill: Callable[[], Worker]
     decode: Callable[[], Worker]
     tenant: str
-    lease: float
-    """Seconds that the decode worker keeps a place for a request nobody asks for."""
+    terms: SplitTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,31 +110,33 @@ class LlmPool:
     def _session(self, slot: int | None) -> LlmSession:
         dialect = OpenAi() if slot is None else LlamaCpp()
 
-        def reading() -> Route:
+        def at(endpoint: Endpoint, slot: int | None) -> Route:
             return Route(
                 name=dialect.name,
-                endpoint=self._endpoint(),
+                endpoint=endpoint,
                 dialect=dialect,
                 model=self._model,
                 slot=slot,
                 sampling=self._sampling,
             )
 
-        route: Callable[[], Route] = reading
-        workers = self._split
+        def route() -> Route:
+            return at(self._endpoint(), slot)
+
+        split, workers = None, self._split
         if workers is not None and slot is not None:
             split = LlamaCppSplit(
                 workers.prefill,
                 workers.decode,
                 self._http,
                 self._clock,
+                at,
                 slot=slot,
                 tenant=workers.tenant,
-                lease=workers.lease,
+                terms=workers.terms,
             )
-            route = partial(_split_route, reading, split)
-        reader = None if slot is None else TurnReader(reading, self._http)
-        client = LlmClient(route, self._http, self._clock, self._timeouts, reader, reading)
+        reader = None if slot is None else TurnReader(route, self._http)
+        client = LlmClient(route, self._http, self._clock, self._timeouts, reader, split)
         return LlmSession(client, self._counter)
 
     async def _erase(self, slot: int) -> None:
@@ -145,7 +145,3 @@ class LlmPool:
             await erase_slot(self._http, endpoint, slot)
         except httpx.HTTPError as error:
             raise LanguageModelError(f"{endpoint.url} did not erase slot {slot}: {error!r}") from error
-
-
-def _split_route(reading: Callable[[], Route], split: LlamaCppSplit) -> Route:
-    return replace(reading(), pattern=Pattern.SPLIT, split=split)

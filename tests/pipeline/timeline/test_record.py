@@ -51,6 +51,8 @@ def test_the_first_token_is_the_committed_revisions() -> None:
     records = TurnRecords(VirtualClock(5.0), {})
     assert records(trace())["first_token_ms"] == pytest.approx(240)
     assert records(trace(spans=[dropped]))["first_token_ms"] is None
+    handoff = Span(Stage.HANDOFF, 10.6, 10.65, 2)
+    assert records(trace(spans=[*trace().spans, handoff]))["first_token_ms"] == pytest.approx(290)
 
 
 def test_shares_add_up_to_the_wait_and_hidden_work_costs_nothing() -> None:

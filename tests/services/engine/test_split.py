@@ -3,9 +3,10 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -13,17 +14,17 @@ import pytest
 import pytest_asyncio
 
 from pipeline.clock import MonotonicClock
-from pipeline.errors import AdmissionRefusedError
+from pipeline.errors import AdmissionRefusedError, LanguageModelError
 from pipeline.events import Message, Prompt, Role, Usage
 from pipeline.llm.client import LlmClient
 from pipeline.llm.contract_check import mismatches
 from pipeline.llm.dialects.llama_cpp import LlamaCpp
-from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, Worker
-from pipeline.llm.route import Route, Sampling
+from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, SplitTerms, Worker
+from pipeline.llm.route import Endpoint, Route, Sampling
 from services.config import contracts
 from services.engine.messages import Role as WorkerRole
 from services.engine.model_file import shipped_model
-from services.engine.supervisor import EngineSettings, EngineSupervisor
+from services.engine.supervisor import EngineSettings, EngineState, EngineSupervisor
 
 pytestmark = [pytest.mark.engine, pytest.mark.models, pytest.mark.asyncio(loop_scope="module")]
 
@@ -38,29 +39,31 @@ class Pair:
     decode: EngineSupervisor
     http: httpx.AsyncClient
     clock: MonotonicClock
+    states: Mapping[WorkerRole, asyncio.Queue[EngineState]]
+    """Of each worker, from its first READY on."""
+
+    def worker(self, role: WorkerRole) -> EngineSupervisor:
+        return self.prefill if role is WorkerRole.PREFILL else self.decode
 
     def client(self, *, split: bool, slot: int = 0, tenant: str = "acme") -> LlmClient:
-        def route() -> Route:
-            way = LlamaCppSplit(
-                lambda: worker(self.prefill),
-                lambda: worker(self.decode),
-                self.http,
-                self.clock,
-                slot=slot,
-                tenant=tenant,
-                lease=LEASE,
-            )
-            engine = self.decode if split else self.prefill
-            return Route(
-                "split" if split else "colocated",
-                engine.endpoint(),
-                LlamaCpp(),
-                slot=slot,
-                sampling=GREEDY,
-                split=way if split else None,
-            )
+        def at(endpoint: Endpoint, slot: int) -> Route:
+            return Route("llama_cpp", endpoint, LlamaCpp(), slot=slot, sampling=GREEDY)
 
-        return LlmClient(route, self.http, self.clock)
+        way = LlamaCppSplit(
+            lambda: worker(self.prefill),
+            lambda: worker(self.decode),
+            self.http,
+            self.clock,
+            at,
+            slot=slot,
+            tenant=tenant,
+            terms=SplitTerms(LEASE, transfer_timeout=5.0, alone=True),
+        )
+        route = partial(self._route, at, slot)
+        return LlmClient(route, self.http, self.clock, split=way if split else None)
+
+    def _route(self, at: Callable[[Endpoint, int], Route], slot: int) -> Route:
+        return at(self.prefill.endpoint(), slot)
 
     async def places(self) -> tuple[int, int]:
         """Taken and reaped, of the decode worker."""
@@ -68,30 +71,37 @@ class Pair:
         answer = await self.http.get(gate.at("/places"), headers=gate.headers)
         return answer.json()["held"], answer.json()["reaped"]
 
-    async def decoded(self, slot: int) -> int:
-        """Tokens in a slot of the decode worker."""
-        engine = self.decode.endpoint()
+    async def reads(self) -> bool:
+        """Whether the prefill worker is at work."""
+        engine = self.prefill.endpoint()
         answer = await self.http.get(engine.at("/slots"), headers=engine.headers)
-        return int(answer.json()[slot].get("n_past", 0))
+        return bool(answer.json()[0]["is_processing"])
 
 
 def worker(supervisor: EngineSupervisor) -> Worker:
     return Worker(supervisor.endpoint(), supervisor.gate())
 
 
+def kill(supervisor: EngineSupervisor) -> None:
+    assert supervisor.pid is not None
+    os.kill(supervisor.pid, signal.SIGKILL)
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pair() -> AsyncIterator[Pair]:
     clock = MonotonicClock()
     settings = EngineSettings(shipped_model(), slots=2, context=1024, lease=LEASE)
+    states: dict[WorkerRole, asyncio.Queue[EngineState]] = {}
     async with AsyncExitStack() as scope:
-        workers = [
-            await scope.enter_async_context(
-                EngineSupervisor(replace(settings, role=role, name=f"{role}-1"), clock)
-            )
-            for role in (WorkerRole.PREFILL, WorkerRole.DECODE)
-        ]
+        workers = []
+        for role in (WorkerRole.PREFILL, WorkerRole.DECODE):
+            states[role] = asyncio.Queue()
+            each = replace(settings, role=role, name=f"{role}-1")
+            supervisor = EngineSupervisor(each, clock, on_change=states[role].put_nowait)
+            workers.append(await scope.enter_async_context(supervisor))
+            assert await states[role].get() is EngineState.READY
         http = await scope.enter_async_context(httpx.AsyncClient(timeout=30, trust_env=False))
-        yield Pair(*workers, http, clock)
+        yield Pair(*workers, http, clock, states)
 
 
 def prompt(text: str, most: int = 24) -> Prompt:
@@ -140,8 +150,8 @@ async def test_when_all_places_are_taken_the_next_is_refused(pair: Pair) -> None
         assert (await pair.http.post(gate.at("/places"), json=body, headers=gate.headers)).status_code == 201
     with pytest.raises(AdmissionRefusedError, match="all 2 slots are taken"):
         await answer(pair.client(split=True), prompt("Hello?"))
-    await asyncio.sleep(LEASE * 1.5)  # as long as the lease
-    assert (await pair.places())[0] == 0, "nobody asked for them any more"
+    for number in range(2):
+        await pair.http.delete(gate.at(f"/places/r{number}"), headers=gate.headers)
 
 
 async def test_state_goes_nowhere_but_to_its_place(pair: Pair) -> None:
@@ -172,35 +182,57 @@ async def test_state_goes_nowhere_but_to_its_place(pair: Pair) -> None:
     await pair.http.delete(gate.at("/places/mine"), headers=gate.headers)
 
 
-@pytest.mark.parametrize("phase", ["prefill", "decode"])
-async def test_when_one_worker_dies_the_other_answers_alone(pair: Pair, phase: str) -> None:
-    dying = getattr(pair, phase)
+@pytest.mark.parametrize("phase", [WorkerRole.PREFILL, WorkerRole.DECODE])
+@pytest.mark.parametrize("noticed", [False, True])
+async def test_when_one_worker_dies_the_other_answers_alone(
+    pair: Pair, phase: WorkerRole, noticed: bool
+) -> None:
+    dying, states = pair.worker(phase), pair.states[phase]
     asked = prompt("What is two and two?")
-    alone, _ = await answer(pair.client(split=True), asked)
-    os.kill(dying.pid, signal.SIGKILL)
+    whole, _ = await answer(pair.client(split=True), asked)
+    kill(dying)
+    if noticed:
+        while await states.get() is not EngineState.RESTARTING:
+            pass
     text, usage = await answer(pair.client(split=True), asked)
-    assert text == alone
-    assert usage.fallback_from in ("split", None), "it may have been restarted already"
-    await dying.wait_ready()
+    assert (text, usage.fallback_from, usage.kv_bytes) == (whole, "split", None)
+    while await states.get() is not EngineState.READY:
+        pass
     assert (await pair.places())[0] == 0
     text, usage = await answer(pair.client(split=True), asked)
-    assert (text, usage.fallback_from) == (alone, None)
+    assert (text, usage.fallback_from) == (whole, None)
+
+
+async def test_where_the_contract_refuses_it_nobody_answers_alone(pair: Pair) -> None:
+    def down() -> Worker:
+        raise LanguageModelError("it does not serve")
+
+    def route(endpoint: Endpoint, slot: int) -> Route:
+        return Route("llama_cpp", endpoint, LlamaCpp(), slot=slot)
+
+    for one, other in ((down, pair.decode), (pair.prefill, down)):
+        workers = [each if callable(each) else partial(worker, each) for each in (one, other)]
+        terms = SplitTerms(LEASE, transfer_timeout=5.0, alone=False)
+        split = LlamaCppSplit(*workers, pair.http, pair.clock, route, slot=0, tenant="acme", terms=terms)
+        with pytest.raises(LanguageModelError, match="it does not serve"):
+            async with split.handed_over(prompt("Hello?")):
+                pass
+    assert (await pair.places())[0] == 0
 
 
 async def test_a_prefill_worker_that_dies_while_it_reads(pair: Pair) -> None:
-    task = asyncio.create_task(
-        answer(
-            pair.client(split=True), prompt("Tell me about the sea. " + "The sea is wide and blue. " * 110)
-        )
-    )
-    await asyncio.sleep(0.5)  # in mid-prefill
-    assert pair.prefill.pid is not None
-    os.kill(pair.prefill.pid, signal.SIGKILL)
+    long = prompt("Tell me about the sea. " + "The sea is wide and blue. " * 110)
+    task = asyncio.create_task(answer(pair.client(split=True), long))
+    while not await pair.reads():
+        pass
+    kill(pair.prefill)
     text, usage = await task
     assert text
     assert usage.fallback_from == "split"
     assert (await pair.places())[0] == 0
-    await pair.prefill.wait_ready()
+    states = pair.states[WorkerRole.PREFILL]
+    while await states.get() is not EngineState.READY:
+        pass
 
 
 async def test_both_workers_are_of_one_release(pair: Pair) -> None:

@@ -101,6 +101,8 @@ class KvFormat:
     compression: str | None
     context: int | None
     """Tokens that a sequence can have."""
+    slots: int | None
+    """Sequences that a worker can hold: llama.cpp takes no state from one with another number."""
 
 
 @dataclass(frozen=True, slots=True)

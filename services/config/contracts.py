@@ -3,29 +3,21 @@ was expected, and a contract that cannot be kept is refused here, before any wor
 
 from dataclasses import fields, is_dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
 from pipeline.errors import ConfigError
 from pipeline.llm.contract import Contract
 from pipeline.llm.contract_check import faults
+from services.config import yaml_file
 
 
 def load(path: Path | None = None) -> Contract:
     """None: the packaged one of the embedded split. Raises ConfigError naming every fault."""
-    if path is None:
-        name = "configs/contracts/embedded-split.yaml (packaged)"
-        text = (resources.files("configs") / "contracts" / "embedded-split.yaml").read_text("utf-8")
-    else:
-        name, text = str(path), _text(path)
-    try:
-        data = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{name}: not valid YAML: {error}") from None
+    name, text = yaml_file.read(path, "contracts/embedded-split.yaml", "a contract in YAML")
+    _, data = yaml_file.parse(name, text)
     try:
         contract = _adapter().validate_python(data)
     except ValidationError as error:
@@ -34,13 +26,6 @@ def load(path: Path | None = None) -> Contract:
     if found := faults(contract):
         raise ConfigError("\n".join(f"{name}: {each.field}: {each.what}" for each in found))
     return contract
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read ({error}); expected a contract in YAML") from None
 
 
 def _line(key: tuple[str | int, ...], what: str, value: object) -> str:

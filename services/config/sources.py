@@ -3,7 +3,6 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import yaml
 from pydantic_settings import EnvSettingsSource
 
 from pipeline.errors import ConfigError
+from services.config import yaml_file
 from services.config.faults import Fault, Key, Schema, expectation, find, unknown_key
 from services.config.tree import Config
 
@@ -65,9 +65,9 @@ class Sources:
         self._origins[key] = origin
 
     def _add_file(self, path: Path | None, schema: Schema) -> None:
-        name, text = _text(path)
+        name, text = yaml_file.read(path, "local.yaml", "a YAML file of settings")
         self._origins[()] = name
-        node, data = _parsed(name, text)
+        node, data = yaml_file.parse(name, text)
         if data is None:
             return
         if not isinstance(data, dict):
@@ -119,45 +119,6 @@ def _variable_fault(variable: str, key: Key, schema: Schema) -> Fault | None:
             expected = f"is not JSON; expected {expectation(schema, node)}"
             return Fault(f"environment, {variable}", ".".join(map(str, key)), expected)
     return None
-
-
-def _text(path: Path | None) -> tuple[str, str]:
-    if path is None:
-        packaged = resources.files("configs") / "local.yaml"
-        return "configs/local.yaml (packaged)", packaged.read_text(encoding="utf-8")
-    try:
-        return str(path), path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file; expected a YAML file of settings") from None
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: not UTF-8 text (byte {error.start}); expected a YAML file") from None
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read ({error.strerror}); expected a YAML file") from None
-
-
-def _parsed(name: str, text: str) -> tuple[yaml.Node | None, object]:
-    loader = _Loader(text)
-    try:
-        node = loader.get_single_node()
-        return node, None if node is None else loader.construct_document(node)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        place = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ConfigError(f"{name}{place}: not valid YAML: {error.problem}") from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date such as 2026-13-01
-        raise ConfigError(f"{name}: not valid YAML: {error}") from None
-    finally:
-        loader.dispose()
-
-
-class _Loader(yaml.SafeLoader):
-    """Refuses aliases: settings need none, and one can make a document endless."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            mark = self.get_mark()
-            raise yaml.composer.ComposerError(None, None, "aliases (*name) are not supported here", mark)
-        return super().compose_node(parent, index)
 
 
 def _keys(node: yaml.Node | None, above: Key = ()) -> Iterator[tuple[Key, int]]:

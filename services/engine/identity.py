@@ -16,7 +16,7 @@ _PROBE = (
 )
 """Two tokenizers that agree on this are taken for the same."""
 
-_PROBED = frozenset({"model.tokenizer", "model.template", "kv.context"})
+_PROBED = frozenset({"model.tokenizer", "model.template", "kv.context", "kv.slots"})
 
 
 async def attestation(engine: httpx.AsyncClient, settings: WorkerSettings) -> Attestation:
@@ -33,7 +33,12 @@ async def attestation(engine: httpx.AsyncClient, settings: WorkerSettings) -> At
         runtime=f"xllamacpp {importlib.metadata.version('xllamacpp')}",
     )
     kv = KvFormat(
-        layout="llama.cpp slot", block=1, datatype="f16", compression=None, context=slots[0]["n_ctx"]
+        layout="llama.cpp slot",
+        block=1,
+        datatype="f16",
+        compression=None,
+        context=slots[0]["n_ctx"],
+        slots=len(slots),
     )
     phase = Phase.PREFILL if settings.role is Role.PREFILL else Phase.DECODE
     return Attestation(settings.name, phase, str(settings.role), Release(model, kv), _PROBED)

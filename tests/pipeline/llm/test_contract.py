@@ -31,7 +31,7 @@ from pipeline.llm.contract import (
 from pipeline.llm.contract_check import faults, mismatches
 
 MODEL = ModelIdentity("aaaa", "bbbb", "cccc", None, "Q8_0", "engine 1")
-KV = KvFormat("slot", 1, "f16", None, 2048)
+KV = KvFormat("slot", 1, "f16", None, 2048, 4)
 HERE = Pool("prefill", ("*",), "eu", "us", "inner")
 
 CONTRACT = Contract(

@@ -17,7 +17,7 @@ from services.engine.reservations import Reservations
 
 LEASE = 10.0
 
-RELEASE = Release(ModelIdentity("w", "t", "c", None, "Q8_0", "r"), KvFormat("slot", 1, "f16", None, 512))
+RELEASE = Release(ModelIdentity("w", "t", "c", None, "Q8_0", "r"), KvFormat("slot", 1, "f16", None, 512, 2))
 
 STATE = b"state" * 500_000
 """More than is sent at a time."""

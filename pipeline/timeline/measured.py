@@ -31,9 +31,11 @@ class Track:
 
     def position(self, turn: str, where: float | None) -> tuple[float | None, float | None]:
         """When an audio position of a reply left and when it was heard; None for what is not remembered."""
-        frames = () if where is None else self.ledger.of_turn(turn)
-        frame = next((frame for frame in frames if frame.start <= where < frame.end), None)  # type: ignore
-        if frame is None or where is None:
+        if where is None:
+            return None, None
+        frames = self.ledger.of_turn(turn)
+        frame = next((frame for frame in frames if frame.start <= where < frame.end), None)
+        if frame is None:
             return None, None
         return frame.sent_at, self.at(frame.pts + round((where - frame.start) * self.ledger.rate))
 

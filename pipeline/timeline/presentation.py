@@ -4,8 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Sequence
 
-KEPT = 40.0
-"""Seconds, as in the ledger."""
+from pipeline.timeline.ledger import KEPT
 
 
 class Presentation:

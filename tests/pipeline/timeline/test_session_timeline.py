@@ -105,6 +105,17 @@ async def test_a_smooth_turn() -> None:
     assert record["stages"]["shares_ms"]["playout"] == pytest.approx(100, abs=1)
 
 
+async def test_a_filler_is_the_first_sound_and_not_the_first_audio() -> None:
+    call = Call()
+    call.tie()
+    call.trace.first_sound, call.trace.first_audible = 0.1, 1.0
+    await call.play(0.4, speaking=False)
+    await call.play(2.0)
+    record = await call.over()
+    assert record["time_to_first_sound_ms"] == pytest.approx(600, abs=1)
+    assert record["time_to_first_audio_ms"] == pytest.approx(1500, abs=1)
+
+
 async def test_the_shares_add_up_to_the_wait() -> None:
     call = Call()
     call.tie()

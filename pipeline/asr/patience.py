@@ -43,7 +43,7 @@ class PatienceSettings:
     """When it is clearly not complete, and the upper bound of all."""
 
 
-_CERTAIN = 2.5
+_CERTAIN = 2.75
 _LIKELY = 1.5
 """Log-odds. By words alone 78 % of those pauses at the end are above the latter, and 2 % of those inside."""
 

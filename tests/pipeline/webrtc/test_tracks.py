@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from aiortc.mediastreams import MediaStreamError
+from av import VideoFrame
 
 from pipeline.clock import VirtualClock
 from pipeline.events import Image, Mood, Pose, SpeechChunk
@@ -111,6 +112,24 @@ async def test_the_face_is_drawn_for_the_time_it_is_shown_at_and_never_in_a_burs
     assert np.diff(after).tolist() == [3600] * 4
     assert after[0] - first[-1] >= 24 * 3600
     assert all(position is None and mood is Mood.IDLE for _, position, mood in performer.asked)
+
+
+class Red(Blank):
+    def draw(self, pose: Pose) -> Image:
+        return np.full((16, 16, 3), (40, 60, 200), np.uint8)
+
+
+async def test_a_picture_keeps_its_colours() -> None:
+    clock = VirtualClock()
+    playout, face = Playout(clock, Deaf()), Red()
+    track = FaceTrack(
+        clock, 0.0, playout, Still(), face, lambda: Mood.IDLE, Here(), Unobserved(), lambda: None
+    )
+    frame = await track.frame(0)
+    assert isinstance(frame, VideoFrame)
+    assert frame.format.name == "yuv420p"
+    off = frame.to_ndarray(format="bgr24").astype(int) - face.draw(Pose())
+    assert np.abs(off).max() <= 3
 
 
 async def test_a_stopped_track_gives_no_more() -> None:

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from aiortc import MediaStreamTrack, RTCRtpCodecParameters, RTCRtpSender
 from aiortc.rtp import RTCP_PSFB_APP, RtcpPsfbPacket, RtpPacket, pack_remb_fci
-from av import VideoFrame
+from av import VideoCodecContext, VideoFrame
 from av.frame import Frame
 
-from pipeline.webrtc.tuning.encoders import Bitrate, TimedEncoder, VideoEncoder, tune_sender
+from pipeline.webrtc.tuning.encoders import Bitrate, DrawnVp8Encoder, TimedEncoder, VideoEncoder, tune_sender
 from tests.pipeline.webrtc.tuning.calls import StepMicrophone, calling
 from tests.pipeline.webrtc.tuning.sounding import FRAME, frame, voice
 
@@ -77,6 +77,29 @@ async def test_the_bit_rate_is_what_is_sent(codec: RTCRtpCodecParameters) -> Non
         sent = [encoder.encode(picture(index))[0] for index in range(40)]
         sizes.append(sum(len(payload) for payloads in sent[10:] for payload in payloads))
     assert sizes[1] > 2 * sizes[0]
+
+
+class Noting(DrawnVp8Encoder):
+    """Notes the codecs it makes; one of aiortc's own would not be among them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[VideoCodecContext] = []
+
+    def _new(self, width: int, height: int) -> VideoCodecContext:
+        self.made.append(super()._new(width, height))
+        return self.made[-1]
+
+
+def test_a_codec_for_drawn_pictures_is_made_anew_only_for_another_size_or_rate() -> None:
+    encoder = Noting()
+    for index, (rate, side, codecs) in enumerate(
+        [(500_000, 128, 1), (540_000, 128, 1), (600_000, 128, 2), (600_000, 64, 3)]
+    ):
+        encoder.target_bitrate = rate
+        assert encoder.encode(picture(index, side))[0]
+        assert len(encoder.made) == codecs
+        assert encoder.codec is encoder.made[-1]
 
 
 async def test_other_senders_keep_what_aiortc_gives_them() -> None:

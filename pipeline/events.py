@@ -176,6 +176,10 @@ class Usage:
     """Of a split engine: whose state was handed over; `cached_tokens` near to it proves that it was used."""
     kv_bytes: int | None = None
     kv_seconds: float | None = None
+    queue_seconds: float | None = None
+    """Waited for room in the engine."""
+    pattern: str | None = None
+    """How the engines divided the work, where turns can differ in that."""
     fallback_from: str | None = None
     """The pattern of the route that failed, where another took its place."""
 

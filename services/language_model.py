@@ -13,13 +13,19 @@ from pipeline.errors import ConfigError
 from pipeline.llm.client import Timeouts
 from pipeline.llm.contract import Attestation, Contract, Resumption
 from pipeline.llm.contract_check import mismatches
-from pipeline.llm.dialects.llama_cpp_split import SplitTerms, Worker
+from pipeline.llm.dialects.llama_cpp_split import Caller, DecodePool, SplitTerms, Worker
+from pipeline.llm.pool.admission import Admission
+from pipeline.llm.pool.evidence import Note
+from pipeline.llm.pool.ledger import Ledger, Slots
 from pipeline.llm.pool.llm_pool import LlmPool, SplitWorkers
+from pipeline.llm.pool.rates import Rates
+from pipeline.llm.pool.routing import Routing
 from pipeline.llm.route import Endpoint, Pattern, Sampling
 from services.config import Config, contracts
 from services.engine.messages import Role
 from services.engine.model_file import prepare_model, shipped_model
 from services.engine.supervisor import EngineSettings, EngineState, EngineSupervisor
+from services.split.evidence_log import evidence_log
 
 Progress = Callable[[str], None]
 
@@ -117,8 +123,16 @@ async def _prepared(cache: Path, progress: Progress) -> Path:
     return prepared.path
 
 
-def open_pool(config: Config, clock: Clock, engines: Engines) -> LlmPool:
-    """What conversations get their access from."""
+def keep_evidence(config: Config, engines: Engines, scope: AsyncExitStack) -> Note | None:
+    """Takes lines of evidence until `scope` ends; None where turns go only one way. Raises ConfigError."""
+    if engines.contract is None:
+        return None
+    path = config.llm.embedded.evidence_log or config.server.cache_folder / "split-evidence.jsonl"
+    return scope.enter_context(evidence_log(path))
+
+
+def open_pool(config: Config, clock: Clock, engines: Engines, evidence: Note | None = None) -> LlmPool:
+    """What conversations get their access from. `evidence` keeps how each turn of a split went."""
     llm = config.llm
     sampling = Sampling(
         temperature=llm.sampling.temperature,
@@ -134,7 +148,7 @@ def open_pool(config: Config, clock: Clock, engines: Engines) -> LlmPool:
             slots=config.server.max_sessions,
             sampling=sampling,
             timeouts=timeouts,
-            split=_split(config, engines),
+            split=_split(config, clock, engines, evidence),
         )
     openai = llm.openai
     assert openai.base_url is not None  # the settings see to both when kind is openai
@@ -143,19 +157,38 @@ def open_pool(config: Config, clock: Clock, engines: Engines) -> LlmPool:
     return LlmPool(lambda: endpoint, clock, model=openai.model, sampling=sampling, timeouts=timeouts)
 
 
-def _split(config: Config, engines: Engines) -> SplitWorkers | None:
+def _split(
+    config: Config, clock: Clock, engines: Engines, evidence: Note | None
+) -> SplitWorkers | None:
     if engines.contract is None:
         return None
     prefill, decode = engines.workers
     contract = engines.contract
     assert contract.transfer is not None  # a contract with two pools has one
+    alone = contract.fallback.before_first_token is Resumption.RESEND
+    rates = Rates()
+    admission = Admission(
+        Ledger(Slots(config.server.max_sessions, config.llm.context_tokens)),
+        rates,
+        clock,
+        queue=contract.admission.queue,
+        wait=contract.admission.wait_s,
+    )
     return SplitWorkers(
         lambda: Worker(prefill.endpoint(), prefill.gate()),
         lambda: Worker(decode.endpoint(), decode.gate()),
-        tenant=config.llm.evidence.tenant,
+        pool=DecodePool(
+            Routing(contract, clock, alone=alone),
+            admission,
+            rates,
+            evidence or (lambda line: None),
+        ),
+        caller=Caller(config.agent.name, config.llm.evidence.tenant, config.asr.language),
         terms=SplitTerms(
+            contract.name,
             lease=contract.failure.lease_s,
             transfer_timeout=contract.transfer.timeout_s,
-            alone=contract.fallback.before_first_token is Resumption.RESEND,
+            alone=alone,
+            first_token=config.llm.first_token_timeout_s,
         ),
     )

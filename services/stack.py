@@ -187,7 +187,10 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             raise
         engines = await starting
         await engines.check()
-        pool = await scope.enter_async_context(language_model.open_pool(config, clock, engines))
+        evidence_of_turns = language_model.keep_evidence(config, engines, scope)
+        pool = await scope.enter_async_context(
+            language_model.open_pool(config, clock, engines, evidence_of_turns)
+        )
         loop_lag = LoopLag(clock)
         watching = asyncio.create_task(loop_lag.watch(), name="loop lag")
         scope.push_async_callback(_cancelled, watching)

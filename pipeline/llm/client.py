@@ -14,7 +14,7 @@ from pipeline.clock import Clock
 from pipeline.errors import LanguageModelError
 from pipeline.events import Prompt, TextDelta, Usage
 from pipeline.llm.dialects.openai import error_text
-from pipeline.llm.route import Landing, Route, Split, StreamEvent
+from pipeline.llm.route import Landing, Pattern, Route, Split, StreamEvent
 from pipeline.llm.sse import EventDecoder, EventTooLongError
 from pipeline.llm.turn_reader import TurnReader
 
@@ -214,14 +214,18 @@ def _sum(before: Usage | None, burst: Usage | None) -> Usage | None:
 
 
 def _with(usage: Usage | None, landing: Landing | None) -> Usage | None:
-    """What the engine took from its cache came there by the hand-off."""
+    """With the way that the prompt came. What the engine took from its cache came there by the hand-off."""
     if landing is None:
         return usage
-    if landing.fallback_from is not None:
-        return replace(usage or Usage(), fallback_from=landing.fallback_from.value)
-    return replace(
-        usage or Usage(), handed_tokens=landing.tokens, kv_bytes=landing.bytes, kv_seconds=landing.seconds
+    way = replace(
+        usage or Usage(),
+        pattern=landing.pattern.value,
+        fallback_from=landing.fallback_from and landing.fallback_from.value,
+        queue_seconds=landing.queued,
     )
+    if landing.pattern is not Pattern.SPLIT:
+        return way
+    return replace(way, handed_tokens=landing.tokens, kv_bytes=landing.bytes, kv_seconds=landing.seconds)
 
 
 def _parse(route: Route, data: str) -> StreamEvent:

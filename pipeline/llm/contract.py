@@ -75,6 +75,22 @@ class WorkloadClass:
     output: Band
     criticality: Criticality
 
+    def outside(self, turn: "TurnClass") -> str | None:
+        """What of a turn does not belong into this class; None: it belongs there."""
+        for field, allowed, name in (
+            ("avatar", self.avatars, turn.avatar),
+            ("tenant", self.tenants, turn.tenant),
+            ("language", self.languages, turn.language),
+        ):
+            if not admits(allowed, name):
+                return f"{field} {name} is not of workload class {', '.join(allowed)}"
+        for field, band, tokens in (("read", self.prompt, turn.unread), ("write", self.output, turn.output)):
+            if tokens not in band:
+                return f"{tokens} tokens to {field} are not within {band.least} to {band.most}"
+        if turn.criticality is not self.criticality:
+            return f"it is {turn.criticality}, not {self.criticality}"
+        return None
+
 
 @dataclass(frozen=True, slots=True)
 class ModelIdentity:
@@ -233,18 +249,6 @@ class Contract:
     @property
     def required(self) -> Release:
         return Release(self.model, self.kv)
-
-    def takes(self, turn: "TurnClass") -> bool:
-        """Whether a turn belongs into this route's workload class."""
-        work = self.workload
-        return (
-            admits(work.avatars, turn.avatar)
-            and admits(work.tenants, turn.tenant)
-            and admits(work.languages, turn.language)
-            and turn.unread in work.prompt
-            and turn.output in work.output
-            and turn.criticality is work.criticality
-        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -100,8 +100,12 @@ class Landing:
     """When the prompt was read, and its state set out; None where it did not."""
     seconds: float
     """That it was under way."""
+    queued: float | None = None
+    """Seconds that it waited for room; None where it needed none."""
+    pattern: Pattern = Pattern.SPLIT
+    """How it is answered: COLOCATED where one worker reads and writes, and nothing moved."""
     fallback_from: Pattern | None = None
-    """The pattern that failed, where one worker reads and writes in its place. Nothing moved then."""
+    """The pattern that failed, where another took its place."""
 
 
 class Split(Protocol):

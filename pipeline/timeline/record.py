@@ -51,9 +51,10 @@ class TurnRecords:
             "stages": stage_shares(trace),
             "first_token_ms": _first_token(trace),
             "token_gaps_ms": _gaps(trace.token_times),
+            "queue_ms": None if usage is None else _ms(0.0, usage.queue_seconds),
             "cancels": trace.cancels,
             "wasted": {"tokens": trace.wasted_tokens, "speech_s": round(trace.wasted_speech, 2)},
-            "route": {**self._route, **_moved(usage)},
+            "route": {**self._route, **_way(usage)},
             "kv_source": _kv_source(trace),
             "prompt_digest": prompt.digest if prompt else None,
             "evidence_digest": sections.get("evidence"),
@@ -187,13 +188,14 @@ def _kv_source(trace: TurnTrace) -> dict[str, int | None] | None:
     }
 
 
-def _moved(usage: Usage | None) -> dict[str, Any]:
-    """What of a prompt's state moved between engines, or that it did not."""
-    if usage is not None and usage.fallback_from is not None:
-        return {"pattern": "colocated", "fallback_from": usage.fallback_from}
-    if usage is None or usage.kv_bytes is None or usage.kv_seconds is None:
+def _way(usage: Usage | None) -> dict[str, Any]:
+    """How this turn's work was divided between engines, and what of the prompt's state moved."""
+    if usage is None or usage.pattern is None:
         return {}
-    return {"kv_bytes": usage.kv_bytes, "kv_ms": round(usage.kv_seconds * 1000, 1)}
+    way: dict[str, Any] = {"pattern": usage.pattern, "fallback_from": usage.fallback_from}
+    if usage.kv_bytes is not None and usage.kv_seconds is not None:
+        way |= {"kv_bytes": usage.kv_bytes, "kv_ms": round(usage.kv_seconds * 1000, 1)}
+    return way
 
 
 def _rate(trace: TurnTrace) -> float | None:

@@ -191,6 +191,7 @@ class EmbeddedEngine(Section):
     threads: Threads = 1
     requantise: bool = True
     pattern: Literal["colocated", "split"] = "colocated"
+    evidence_log: UserPath | None = None
 
 
 class OpenAIEndpoint(Section):

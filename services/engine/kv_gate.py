@@ -49,6 +49,8 @@ class Sent:
 
     bytes: int
     digest: str
+    release: str
+    """Fingerprint."""
     tokens: int
     save_ms: float
     send_ms: float
@@ -151,6 +153,7 @@ class KvGate:
             return Sent(
                 file.size,
                 digest,
+                release,
                 restored["tokens"],
                 (saved - begun) * 1000,
                 (sent - saved) * 1000 - restored["restore_ms"],

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from pipeline.timeline.turn_record import SpokenTurn, TurnRecord
+from services.split.evidence_log import KeptLine
 from services.telemetry.payloads import Alarm, NodeState, TurnReport
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -20,6 +21,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SHAPES: dict[str, tuple[TypeAdapter[Any], str]] = {
     "turn": (TypeAdapter(TurnRecord), "The record of visavis.turn and visavis.measured on the data channel."),
     "turns": (TypeAdapter(list[SpokenTurn]), "turns.json, as `visavis talk` writes it."),
+    "evidence": (TypeAdapter(KeptLine), "One line of llm.embedded.evidence_log."),
     "mqtt_state": (TypeAdapter(NodeState), "visavis/{site}/node/{node}/state, retained."),
     "mqtt_turn": (TypeAdapter(TurnReport), "visavis/{site}/session/{session}/turn."),
     "mqtt_alarm": (TypeAdapter(Alarm), "visavis/{site}/alarm."),

@@ -12,7 +12,7 @@ from pipeline.clock import Clock
 from pipeline.errors import LanguageModelError
 from pipeline.llm.client import LlmClient, Timeouts
 from pipeline.llm.dialects.llama_cpp import LlamaCpp, erase_slot
-from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, SplitTerms, Worker
+from pipeline.llm.dialects.llama_cpp_split import Caller, DecodePool, LlamaCppSplit, SplitTerms, Worker
 from pipeline.llm.dialects.openai import OpenAi
 from pipeline.llm.pool.leases import SlotLeases
 from pipeline.llm.route import Endpoint, Route, Sampling
@@ -30,7 +30,8 @@ class SplitWorkers:
 
     prefill: Callable[[], Worker]
     decode: Callable[[], Worker]
-    tenant: str
+    pool: DecodePool
+    caller: Caller
     terms: SplitTerms
 
 
@@ -128,11 +129,12 @@ class LlmPool:
             split = LlamaCppSplit(
                 workers.prefill,
                 workers.decode,
+                workers.pool,
                 self._http,
                 self._clock,
                 at,
                 slot=slot,
-                tenant=workers.tenant,
+                caller=workers.caller,
                 terms=workers.terms,
             )
         reader = None if slot is None else TurnReader(route, self._http)

@@ -64,29 +64,29 @@ def told(contract: Contract, workers: tuple[Attestation, ...] = BOTH) -> list[st
 
 def test_a_good_contract_and_good_workers_have_no_fault() -> None:
     assert told(CONTRACT) == []
-    assert CONTRACT.takes(TURN)
+    assert CONTRACT.workload.outside(TURN) is None
     assert len(FIELDS) == 10
 
 
 @pytest.mark.parametrize(
-    "turn",
+    ("turn", "why"),
     [
-        replace(TURN, language="de"),
-        replace(TURN, unread=99),
-        replace(TURN, unread=1801),
-        replace(TURN, output=201),
-        replace(TURN, criticality=Criticality.BACKGROUND),
+        (replace(TURN, language="de"), "language de"),
+        (replace(TURN, unread=99), "99 tokens to read are not within 100 to 1800"),
+        (replace(TURN, unread=1801), "1801 tokens to read"),
+        (replace(TURN, output=201), "201 tokens to write"),
+        (replace(TURN, criticality=Criticality.BACKGROUND), "background, not live"),
     ],
 )
-def test_another_workload_goes_another_way(turn: TurnClass) -> None:
-    assert not CONTRACT.takes(turn)
+def test_another_workload_goes_another_way(turn: TurnClass, why: str) -> None:
+    assert why in str(CONTRACT.workload.outside(turn))
 
 
 def test_avatars_and_tenants_can_be_named() -> None:
     named = replace(CONTRACT, workload=replace(CONTRACT.workload, avatars=("vis",), tenants=("acme",)))
-    assert named.takes(TURN)
-    assert not named.takes(replace(TURN, avatar="other"))
-    assert not named.takes(replace(TURN, tenant="other"))
+    assert named.workload.outside(TURN) is None
+    for other in (replace(TURN, avatar="other"), replace(TURN, tenant="other")):
+        assert "other is not of workload class" in str(named.workload.outside(other))
 
 
 @pytest.mark.parametrize("part", sorted(CONTRACT.required.parts()))

@@ -17,9 +17,15 @@ from pipeline.clock import MonotonicClock
 from pipeline.errors import AdmissionRefusedError, LanguageModelError
 from pipeline.events import Message, Prompt, Role, Usage
 from pipeline.llm.client import LlmClient
+from pipeline.llm.contract import Band, Contract
 from pipeline.llm.contract_check import mismatches
 from pipeline.llm.dialects.llama_cpp import LlamaCpp
-from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, SplitTerms, Worker
+from pipeline.llm.dialects.llama_cpp_split import Caller, DecodePool, LlamaCppSplit, SplitTerms, Worker
+from pipeline.llm.pool.admission import Admission
+from pipeline.llm.pool.evidence import EvidenceLine
+from pipeline.llm.pool.ledger import Ledger, Slots
+from pipeline.llm.pool.rates import Rates
+from pipeline.llm.pool.routing import FAILURES, Part, Routing
 from pipeline.llm.route import Endpoint, Route, Sampling
 from services.config import contracts
 from services.engine.messages import Role as WorkerRole
@@ -31,6 +37,32 @@ pytestmark = [pytest.mark.engine, pytest.mark.models, pytest.mark.asyncio(loop_s
 GREEDY = Sampling(temperature=0.0, repeat_penalty=None)
 
 LEASE = 3.0
+
+SLOTS, CONTEXT = 2, 2048
+
+CONTRACT = contracts.load()
+
+CALLER = Caller("Vis", "acme", "en")
+
+
+def terms(*, alone: bool = True) -> SplitTerms:
+    return SplitTerms(CONTRACT.name, LEASE, transfer_timeout=5.0, alone=alone)
+
+
+class Governed:
+    """What the conversations of one test share, and what was noted of their turns."""
+
+    def __init__(self, contract: Contract = CONTRACT, *, alone: bool = True) -> None:
+        clock = MonotonicClock()
+        rates = Rates()
+        self.ledger = Ledger(Slots(SLOTS, CONTEXT))
+        self.lines: list[EvidenceLine] = []
+        self.pool = DecodePool(
+            Routing(contract, clock, alone=alone),
+            Admission(self.ledger, rates, clock, queue=8, wait=5.0),
+            rates,
+            self.lines.append,
+        )
 
 
 @dataclass
@@ -45,19 +77,20 @@ class Pair:
     def worker(self, role: WorkerRole) -> EngineSupervisor:
         return self.prefill if role is WorkerRole.PREFILL else self.decode
 
-    def client(self, *, split: bool, slot: int = 0, tenant: str = "acme") -> LlmClient:
+    def client(self, *, split: bool, slot: int = 0, governed: Governed | None = None) -> LlmClient:
         def at(endpoint: Endpoint, slot: int) -> Route:
             return Route("llama_cpp", endpoint, LlamaCpp(), slot=slot, sampling=GREEDY)
 
         way = LlamaCppSplit(
             lambda: worker(self.prefill),
             lambda: worker(self.decode),
+            (governed or Governed()).pool,
             self.http,
             self.clock,
             at,
             slot=slot,
-            tenant=tenant,
-            terms=SplitTerms(LEASE, transfer_timeout=5.0, alone=True),
+            caller=CALLER,
+            terms=terms(),
         )
         route = partial(self._route, at, slot)
         return LlmClient(route, self.http, self.clock, split=way if split else None)
@@ -90,7 +123,7 @@ def kill(supervisor: EngineSupervisor) -> None:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pair() -> AsyncIterator[Pair]:
     clock = MonotonicClock()
-    settings = EngineSettings(shipped_model(), slots=2, context=1024, lease=LEASE)
+    settings = EngineSettings(shipped_model(), slots=SLOTS, context=CONTEXT, lease=LEASE)
     states: dict[WorkerRole, asyncio.Queue[EngineState]] = {}
     async with AsyncExitStack() as scope:
         workers = []
@@ -212,12 +245,105 @@ async def test_where_the_contract_refuses_it_nobody_answers_alone(pair: Pair) ->
 
     for one, other in ((down, pair.decode), (pair.prefill, down)):
         workers = [each if callable(each) else partial(worker, each) for each in (one, other)]
-        terms = SplitTerms(LEASE, transfer_timeout=5.0, alone=False)
-        split = LlamaCppSplit(*workers, pair.http, pair.clock, route, slot=0, tenant="acme", terms=terms)
+        pool = Governed(alone=False).pool
+        split = LlamaCppSplit(
+            *workers, pool, pair.http, pair.clock, route, slot=0, caller=CALLER, terms=terms(alone=False)
+        )
         with pytest.raises(LanguageModelError, match="it does not serve"):
             async with split.handed_over(prompt("Hello?")):
                 pass
     assert (await pair.places())[0] == 0
+
+
+async def test_what_shows_how_a_turn_went(pair: Pair) -> None:
+    governed = Governed()
+    client = pair.client(split=True, governed=governed)
+    asked = replace(prompt("What is two and two?"), digest="d1")
+    _, usage = await answer(client, asked)
+    (line,) = governed.lines
+    assert (line.way, line.reached, line.outcome) == ("split", "answer", "finished")
+    assert (line.tenant, line.contract, line.prompt_digest) == ("acme", CONTRACT.name, "d1")
+    assert line.release == (await pair.decode.identity()).release.fingerprint
+    assert line.kv_bytes == usage.kv_bytes
+    assert line.kv_digest is not None
+    assert len(line.kv_digest) == 64
+    assert line.admission == "admit: there is room"
+    assert None not in (line.queue_ms, line.read_ms, line.save_ms, line.send_ms, line.restore_ms)
+    assert "two" not in str(line), "nothing that was said"
+    task = asyncio.create_task(answer(client, replace(prompt("Tell me a long story.", 200), digest="d2")))
+    while not governed.ledger.held:
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    assert governed.lines[1].outcome == "cancelled"
+    assert governed.ledger.held == 0
+
+
+async def test_who_finds_no_room_waits_for_it(pair: Pair) -> None:
+    governed = Governed()
+    clients = [pair.client(split=True, slot=slot, governed=governed) for slot in (0, 1, 0)]
+    answers = await asyncio.gather(*(answer(each, prompt("What is one?")) for each in clients))
+    assert all(text for text, _ in answers)
+    admissions = [line.admission for line in governed.lines]
+    assert admissions.count("admit: there is room") == SLOTS
+    assert "queue: no room; 0 go first" in admissions
+    assert max(usage.queue_seconds or 0.0 for _, usage in answers) > 0.01
+    assert (governed.ledger.held, (await pair.places())[0]) == (0, 0)
+
+
+async def test_a_short_prompt_stays_where_it_is_read(pair: Pair) -> None:
+    workload = replace(CONTRACT.workload, prompt=Band(200, 1900))
+    governed = Governed(replace(CONTRACT, workload=workload))
+    client = pair.client(split=True, governed=governed)
+    _, usage = await answer(client, prompt("What is two and two?"))
+    assert (usage.pattern, usage.fallback_from, usage.kv_bytes) == ("colocated", None, None)
+    assert governed.lines[0].way == "prefill_alone"
+    assert governed.lines[0].why.endswith("tokens to read are not within 200 to 1900")
+
+
+async def test_a_hand_off_that_keeps_failing_is_not_tried_for_a_while(pair: Pair) -> None:
+    governed = Governed()
+    for _ in range(FAILURES):
+        governed.pool.routing.health[Part.TRANSFER].failed()
+    text, usage = await answer(pair.client(split=True, governed=governed), prompt("What is one?"))
+    assert text
+    assert (usage.pattern, usage.fallback_from) == ("colocated", "split")
+    assert governed.lines[0].why == "transfer has failed lately"
+
+
+SENTENCES = (
+    "The harbour is quiet in the morning. ",
+    "A baker carries bread to the ships. ",
+    "Nobody asked where the captain had gone. ",
+    "Seven gulls sat on the old crane. ",
+    "Rain came in from the west at noon. ",
+)
+
+
+@pytest.mark.proof
+async def test_fifty_prompts_are_answered_as_one_worker_answers_them(pair: Pair) -> None:
+    """Of 20 to 1,500 tokens, greedy. Prints bytes and ms by length beside 2 · layers · heads · size · 2."""
+    bytes_a_token = 2 * 30 * 3 * 64 * 2
+    other = []
+    for number in range(50):
+        tokens = round(20 * (1500 / 20) ** (number / 49))
+        told = "".join(SENTENCES[(number + i) % len(SENTENCES)] for i in range(tokens // 9))
+        asked = prompt(f"{told}What is number {number} in this?", 16)
+        alone, _ = await answer(pair.client(split=False, slot=1), asked)
+        text, usage = await answer(pair.client(split=True), asked)
+        assert usage.handed_tokens is not None
+        assert usage.kv_bytes is not None
+        assert usage.kv_seconds is not None
+        if text != alone:
+            other.append((number, alone, text))
+        if number % 7 == 0:
+            formula = usage.handed_tokens * bytes_a_token
+            print(
+                f"{usage.handed_tokens:5} tokens: {usage.kv_bytes:9} bytes, formula {formula:9} "
+                f"({usage.kv_bytes / formula:.3f}), {usage.kv_seconds * 1000:.0f} ms"
+            )
+        assert usage.kv_bytes == pytest.approx(usage.handed_tokens * bytes_a_token, rel=0.05, abs=20_000)
+    assert len(other) <= 1, other
 
 
 async def test_a_prefill_worker_that_dies_while_it_reads(pair: Pair) -> None:
@@ -248,7 +374,7 @@ async def test_other_weights_of_the_same_shape_are_refused_before_any_state_move
     data = bytearray(shipped_model().read_bytes())
     data[-1000] ^= 1
     other.write_bytes(data)
-    settings = EngineSettings(other, slots=2, context=1024, role=WorkerRole.DECODE, name="decode-2")
+    settings = EngineSettings(other, slots=SLOTS, context=CONTEXT, role=WorkerRole.DECODE, name="decode-2")
     async with EngineSupervisor(settings, pair.clock) as decode:
         found = mismatches(contracts.load(), [await pair.prefill.identity(), await decode.identity()])
         assert [each.field for each in found] == ["model.weights"]

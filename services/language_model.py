@@ -157,9 +157,7 @@ def open_pool(config: Config, clock: Clock, engines: Engines, evidence: Note | N
     return LlmPool(lambda: endpoint, clock, model=openai.model, sampling=sampling, timeouts=timeouts)
 
 
-def _split(
-    config: Config, clock: Clock, engines: Engines, evidence: Note | None
-) -> SplitWorkers | None:
+def _split(config: Config, clock: Clock, engines: Engines, evidence: Note | None) -> SplitWorkers | None:
     if engines.contract is None:
         return None
     prefill, decode = engines.workers

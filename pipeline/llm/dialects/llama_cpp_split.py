@@ -9,9 +9,9 @@ Against a worker's gate (services/engine/kv_gate.py) and llama.cpp's own server 
     decode   DELETE /places/{request}                            whatever became of it
 
 Which way a turn goes is decided first, and room in the decode pool reserved (pipeline/llm/pool): the ledger
-makes it wait in order; the place, which the worker itself reserves, is what counts. Both are given back exactly
-once, when the reply is over or was given up. llama.cpp evaluates a prompt's last token anew, so the first token
-of a reply is the decoder's.
+makes it wait in order; the place, which the worker itself reserves, is what counts. Both are given back
+exactly once, when the reply is over or was given up. llama.cpp evaluates a prompt's last token anew, so the
+first token of a reply is the decoder's.
 """
 
 import asyncio

@@ -129,8 +129,8 @@ class Admission:
             self._grant()
 
     def serves(self, worker: str) -> None:
-        """The pool's worker, by its address. A successor has a new one: what its predecessor held is void, and
-        whoever waited is let in; turns that were under way there find out by themselves."""
+        """The pool's worker, by its address. A successor has a new one: what its predecessor held is void,
+        and whoever waited is let in; turns that were under way there find out by themselves."""
         if self._worker is not None and worker != self._worker:
             self._ledger.lose_all()
             self._grant()

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from pipeline.errors import BadInputError, ConfigError, VisavisError
-from services.lab.bench import history
+from services.lab import history
 from services.lab.bench.sitting import Benchmark, Options, hold
 
 _File = click.Path(path_type=Path)

@@ -13,12 +13,13 @@ import numpy as np
 
 from pipeline.clock import Clock
 from pipeline.events import Pcm
-from services.lab.bench import exchange, interruption, listener, noises, quality, tables
-from services.lab.bench.intervals import spread
+from services.lab import exchange
+from services.lab.bench import interruption, listener, noises, quality, tables
 from services.lab.bench.sitting import Benchmark, Row, Server, Sitting, Summary
-from services.lab.bench.speech import Spoken, corpus
-from services.lab.bench.words import errors, words
+from services.lab.intervals import spread
 from services.lab.recording import write_wav
+from services.lab.studio.speech import Spoken, corpus
+from services.lab.studio.words import errors, words
 from services.lab.synthetic_user import SyntheticUser, Told, calling
 
 REPLY_BEGINS = 20.0

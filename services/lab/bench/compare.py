@@ -7,8 +7,9 @@ from typing import Any
 from rich.console import Console
 
 from pipeline.errors import BadInputError
-from services.lab.bench import history, tables
-from services.lab.bench.intervals import ratio
+from services.lab import history
+from services.lab.bench import tables
+from services.lab.intervals import ratio
 
 Comparison = tuple[str, int, int, float, float, float]
 """What, n of each run, ratio of medians, and its interval."""

@@ -2,9 +2,10 @@
 
 import math
 
-from services.lab.bench import exchange, quality, tables
-from services.lab.bench.intervals import spread
+from services.lab import exchange
+from services.lab.bench import quality, tables
 from services.lab.bench.sitting import Benchmark, Sitting, Summary
+from services.lab.intervals import spread
 from services.lab.synthetic_user import calling
 
 QUESTIONS_A_MINUTE = 12

@@ -6,8 +6,8 @@ from typing import Any
 
 from pipeline.events import WIRE_RATE, Pcm
 from services.lab.arrivals import Heard
-from services.lab.bench.words import reached, words
 from services.lab.heard_sound import HeardSound
+from services.lab.studio.words import reached, words
 
 _TOLD_LATE = 0.06
 """A turn's record may arrive this much after the sound of the next reply: they travel apart."""

@@ -4,10 +4,11 @@ What the timeline does without a client's word is not in it: that cannot be swit
 tests/pipeline/timeline/test_cost.py takes it by itself.
 """
 
-from services.lab.bench import exchange, tables
-from services.lab.bench.intervals import difference, spread
-from services.lab.bench.machine import shares
+from services.lab import exchange
+from services.lab.bench import tables
 from services.lab.bench.sitting import Benchmark, Sitting, Summary
+from services.lab.intervals import difference, spread
+from services.lab.machine import shares
 from services.lab.synthetic_user import calling
 
 TOLD, SILENT = "told", "not told"

@@ -16,10 +16,10 @@ from typing import Any
 from pipeline.errors import BadInputError, VisavisError
 from services.lab import recording
 from services.lab.bench import tables
-from services.lab.bench.intervals import ratio, spread
-from services.lab.bench.machine import ServerProcesses
 from services.lab.bench.sitting import Benchmark, Sitting, Summary
-from services.lab.bench.speech import Spoken
+from services.lab.intervals import ratio, spread
+from services.lab.machine import ServerProcesses
+from services.lab.studio.speech import Spoken
 
 _NO_ANSWER = 1
 """Exit code of a caller that wrote its report, but of no turn that counts."""

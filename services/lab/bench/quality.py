@@ -7,15 +7,15 @@ from one shuffled run; the other two are its halves.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 
-from pipeline.events import Stage
-from services.lab.bench import cut, exchange, tables
-from services.lab.bench.exchange import Exchange
-from services.lab.bench.intervals import slope, spread
+from services.lab import cut, exchange
+from services.lab.bench import tables
 from services.lab.bench.sitting import Benchmark, Row, Server, Sitting, Summary
-from services.lab.bench.speech import Spoken
+from services.lab.exchange import Exchange
+from services.lab.intervals import slope, spread
+from services.lab.stage_shares import stage_shares
+from services.lab.studio.speech import Spoken
 from services.lab.synthetic_user import calling
 
 LONGEST_GAP = 1.2
@@ -122,7 +122,7 @@ def summarise(sitting: Sitting) -> Summary:
         groups["  without inner pause"] = [row for row in rows if row["pause_ms"] is None]
         groups["  with inner pause"] = [row for row in rows if row["pause_ms"] is not None]
     latency = {name.strip(): spread(waits(group)) for name, group in groups.items() if group}
-    shares = stage_shares(rows)
+    shares = stage_shares([row["record"] for row in rows])
     rates = cut.rates(rows)
     shown = [
         tables.spreads("time to first audio, playout model of 40 ms included", latency),
@@ -148,21 +148,6 @@ def summarise(sitting: Sitting) -> Summary:
         "slopes_per_turn": slopes,
     }
     return Summary(results, {"time_to_first_audio_ms": waits(rows)}, shown, remarks)
-
-
-def stage_shares(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
-    """Spreads of each stage's share; what no record has is left out. `rest` is what the server cannot
-    see: the way to it and back, its estimate of the speech end, and the playout model."""
-    found: dict[str, list[float]] = {}
-    for row in rows:
-        wait, stages = row["record"]["time_to_first_audio_ms"], row["record"]["stages"]
-        if wait is None or stages is None:
-            continue
-        shares = {stage.value: stages["shares_ms"].get(stage.value) for stage in Stage}
-        known = {name: share for name, share in shares.items() if share is not None}
-        for name, share in {**known, "rest": wait - float(np.sum(list(known.values())))}.items():
-            found.setdefault(name, []).append(share)
-    return {name: spread(values) for name, values in found.items()}
 
 
 def growth(rows: Sequence[Row]) -> dict[str, dict[str, float]]:

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from pipeline.errors import VisavisError
-from services.lab.bench import continuity, exchange, quality, tables
-from services.lab.bench.exchange import Exchange
-from services.lab.bench.intervals import ratio, spread
+from services.lab import exchange
+from services.lab.bench import continuity, quality, tables
 from services.lab.bench.sitting import Benchmark, Row, Server, Sitting, Summary
-from services.lab.bench.speech import Spoken
+from services.lab.exchange import Exchange
 from services.lab.heard_sound import HeardSound
+from services.lab.intervals import ratio, spread
+from services.lab.studio.speech import Spoken
 from services.lab.synthetic_user import SyntheticUser, calling
 
 DUTY = 0.3

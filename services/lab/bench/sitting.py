@@ -21,10 +21,10 @@ from pipeline.clock import MonotonicClock, wall_time
 from pipeline.errors import BadInputError
 from pipeline.webrtc.tuning.loopback import offer_loopback
 from services.config import load
-from services.lab.bench import history
-from services.lab.bench.machine import ServerProcesses, machine, shares
-from services.lab.bench.speech import Studio
+from services.lab import history
+from services.lab.machine import ServerProcesses, machine, shares
 from services.lab.own_server import own_server
+from services.lab.studio.speech import Studio
 
 Row = dict[str, Any]
 """One turn, or one trial, of a benchmark."""

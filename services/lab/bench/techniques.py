@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pipeline.errors import ConfigError
 from services.config import load
 from services.lab.bench import quality, tables
-from services.lab.bench.intervals import difference, spread
 from services.lab.bench.sitting import Benchmark, Sitting, Summary
+from services.lab.intervals import difference, spread
 
 SWITCHED_OFF: dict[str, dict[str, object]] = {
     "short window": {"asr.short_window.max_speech_s": 0},

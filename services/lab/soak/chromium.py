@@ -10,12 +10,12 @@ from typing import Any
 from playwright.async_api import Error, Playwright
 
 from pipeline.timeline.record import empty_record
-from services.lab.bench.speech import Spoken
 from services.lab.soak import lines, spoken_script
 from services.lab.soak.demo_page import DemoPage, open_page
 from services.lab.soak.findings import Plan, Record
 from services.lab.soak.spoken_script import Asked
 from services.lab.soak.synthetic import failed
+from services.lab.studio.speech import Spoken
 from services.lab.synthetic_user import CallError
 
 _LONGEST_REPLY = 45.0

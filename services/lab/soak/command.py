@@ -22,7 +22,6 @@ from pipeline.webrtc.tuning.loopback import offer_loopback
 from services import slo
 from services.config import load
 from services.lab import speech_file
-from services.lab.bench.speech import Spoken
 from services.lab.own_server import own_server
 from services.lab.soak import browser, lines, page, report
 from services.lab.soak.display import Display
@@ -32,6 +31,7 @@ from services.lab.soak.report import Circumstances
 from services.lab.soak.resources import Observer
 from services.lab.soak.synthetic import SyntheticCaller
 from services.lab.speech_file import SpeechFile
+from services.lab.studio.speech import Spoken
 
 _FILES = ("report.json", "report.html")
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from services.lab.bench.speech import Spoken, Studio
 from services.lab.soak.options import Options
 from services.lab.speech_file import SpeechFile
+from services.lab.studio.speech import Spoken, Studio
 
 _MOST_LINES = 60
 """As many as there are different ones; a long soak says them again."""

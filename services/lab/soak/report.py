@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from services import slo
-from services.lab.bench import history, quality
-from services.lab.bench.intervals import slope, spread
-from services.lab.bench.machine import machine
+from services.lab import history
+from services.lab.intervals import slope, spread
+from services.lab.machine import machine
 from services.lab.soak.findings import Findings, Record
 from services.lab.soak.options import Options
+from services.lab.stage_shares import stage_shares
 from services.slo import Slo
 
 SCHEMA_VERSION = 1
@@ -91,7 +92,7 @@ def figures(records: Sequence[Record]) -> dict[str, Any]:
         "interrupted": sum(bool(record["interrupted"]) for record in records),
         "time_to_first_audio_ms": spread(_known(records, "time_to_first_audio_ms")),
         "time_to_first_frame_ms": spread(_known(records, "time_to_first_frame_ms")),
-        "stages_ms": quality.stage_shares([{"record": record} for record in records]),
+        "stages_ms": stage_shares(records),
         "stages_violated": sum(bool(record["stages_violated"]) for record in records),
         "speech_gaps": _stumbles(records, "speech_gaps"),
         "render_freezes": _stumbles(records, "render_freezes"),

@@ -10,7 +10,7 @@ import httpx
 
 from pipeline.clock import Clock
 from pipeline.timeline.loop_lag import LoopLag
-from services.lab.bench.machine import ServerProcesses, Usage, shares
+from services.lab.machine import ServerProcesses, Usage, shares
 from services.lab.soak.findings import Sample
 
 EVERY = 2.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipeline.events import WIRE_RATE
 from services.lab import recording
-from services.lab.bench.speech import Spoken
+from services.lab.studio.speech import Spoken
 
 GREETING = 9.0
 """Seconds of silence before the first question: the call is made and the agent greets."""

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from typing import Any
 
-from services.lab import measures
-from services.lab.bench import cut, exchange
-from services.lab.bench.exchange import Exchange
-from services.lab.bench.speech import Spoken
+from services.lab import cut, exchange, measures
+from services.lab.exchange import Exchange
 from services.lab.soak import lines
 from services.lab.soak.findings import Plan, Record
+from services.lab.studio.speech import Spoken
 from services.lab.synthetic_user import CallError, SyntheticUser, calling
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.3, 4.0

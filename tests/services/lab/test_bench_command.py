@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.errors import BadInputError, ConfigError
-from services.lab.bench import history
+from services.lab import history
 from services.lab.bench.__main__ import main
 from services.lab.bench.sitting import Benchmark, Options, Sitting, Summary, hold
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 
 from pipeline.audible import Run
-from services.lab.bench.speech import Spoken
 from services.lab.soak import lines
 from services.lab.speech_file import SpeechFile
+from services.lab.studio.speech import Spoken
 from tests.services.lab.heard import tone
 
 

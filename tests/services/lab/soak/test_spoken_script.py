@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pipeline.audible import Run
-from services.lab.bench.speech import Spoken
 from services.lab.soak import spoken_script
 from services.lab.soak.spoken_script import GREETING, LISTENING, LONGEST_PAUSE, MOST_QUESTIONS
 from services.lab.speech_file import SpeechFile
+from services.lab.studio.speech import Spoken
 from tests.services.lab.heard import tone
 
 

@@ -12,12 +12,12 @@ from pipeline.audible import Run
 from pipeline.clock import MonotonicClock
 from pipeline.timeline.record import empty_record
 from pipeline.webrtc.tuning.loopback import offer_loopback
-from services.lab.bench.speech import Spoken
 from services.lab.soak import synthetic
 from services.lab.soak.findings import Findings, Plan, Record
 from services.lab.soak.report import figures
 from services.lab.soak.synthetic import SyntheticCaller
 from services.lab.speech_file import SpeechFile
+from services.lab.studio.speech import Spoken
 from tests.browser.fake_server import FakeServer, FakeSession, fake_server
 from tests.services.lab.heard import tone
 from tests.services.lab.soak.canned import options

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from services.lab.bench.intervals import difference, ratio, slope, spread, wilson
+from services.lab.intervals import difference, ratio, slope, spread, wilson
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from pipeline.audible import Run, audible_runs
 from pipeline.events import WIRE_RATE
 from services.lab.bench import noises
-from services.lab.bench.prepare import amplified, faded, gain, stretches
-from services.lab.bench.speech import LONGEST_PAUSE, SHORTEST_PAUSE, Studio, corpus
+from services.lab.studio.prepare import amplified, faded, gain, stretches
+from services.lab.studio.speech import LONGEST_PAUSE, SHORTEST_PAUSE, Studio, corpus
 from tests.services.lab.heard import silence, tone
 
 HUMAN = Path(__file__).parents[4] / "shared" / "speech"

@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline.errors import BadInputError
 
-CHECKOUT = Path(__file__).parents[3]
+CHECKOUT = Path(__file__).parents[2]
 """Where this code lies; a checkout when it is not installed as a package."""
 
 DEFAULT = (CHECKOUT if (CHECKOUT / "bench").is_dir() else Path()) / "bench" / "history.jsonl"

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from pipeline.errors import BadInputError
-from services.lab.bench import history
+from services.lab import history
 from services.lab.bench.compare import compare, ratios
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from pipeline.audible import audible_runs, levels
 from pipeline.events import WIRE_RATE
-from services.lab.bench.splice import quietest, with_pause
+from services.lab.studio.splice import quietest, with_pause
 from tests.services.lab.heard import silence, tone
 
 SPEECH = np.concatenate((silence(0.1), tone(1.0), silence(0.1)))

@@ -5,10 +5,10 @@ from enum import StrEnum
 from typing import Any
 
 from services.lab.arrivals import Heard
-from services.lab.bench.exchange import Exchange
-from services.lab.bench.intervals import wilson
-from services.lab.bench.words import matched, words
+from services.lab.exchange import Exchange
 from services.lab.heard_sound import HeardSound
+from services.lab.intervals import wilson
+from services.lab.studio.words import matched, words
 
 BINS = ((300, 450), (450, 600), (600, 750), (750, 900))
 """Milliseconds of pause, the last one up to and with its end."""

@@ -10,11 +10,11 @@ import pytest
 from pipeline.audible import Run
 from pipeline.events import Pcm
 from pipeline.timeline.record import empty_record
-from services.lab.bench import cut
-from services.lab.bench.exchange import Exchange
-from services.lab.bench.speech import Pause, Spoken
+from services.lab import cut
+from services.lab.exchange import Exchange
 from services.lab.microphone import Utterance
 from services.lab.speech_file import SpeechFile
+from services.lab.studio.speech import Pause, Spoken
 from tests.services.lab.heard import packets, silence, tone
 
 BEFORE, AFTER = ("I", "would", "like", "the"), ("blue", "bicycle", "please")

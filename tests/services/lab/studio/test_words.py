@@ -1,6 +1,6 @@
 import pytest
 
-from services.lab.bench.words import errors, matched, reached, words
+from services.lab.studio.words import errors, matched, reached, words
 
 
 def test_words_are_compared_without_case_and_punctuation() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 from pipeline.clock import Clock
 from services.lab import measures
 from services.lab.arrivals import Heard
-from services.lab.bench.speech import Spoken
 from services.lab.microphone import Utterance
+from services.lab.studio.speech import Spoken
 from services.lab.synthetic_user import CallError, SyntheticUser, Told
 
 NO_REPLY = 12.0

@@ -16,9 +16,9 @@ from pipeline.errors import VisavisError
 from pipeline.events import WIRE_RATE
 from services import own_module
 from services.lab import speech_file
-from services.lab.bench import splice
-from services.lab.bench.clip import Clip
 from services.lab.speech_file import SpeechFile
+from services.lab.studio import splice
+from services.lab.studio.clip import Clip
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.3, 0.9
 """Seconds."""
@@ -167,7 +167,7 @@ class Studio:
         if not jobs:
             return []
         process = await asyncio.create_subprocess_exec(
-            *own_module.command("services.lab.bench.prepare"),
+            *own_module.command("services.lab.studio.prepare"),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is ours to pass on

@@ -1,6 +1,6 @@
 """The process that makes speech before a call, so that no model of the caller's loads the machine in it.
 
-`python -m services.lab.bench.prepare` reads a JSON list of jobs from standard input and prints a JSON line
+`python -m services.lab.studio.prepare` reads a JSON list of jobs from standard input and prints a JSON line
 for each clip that it wrote. A job is {"voices", "text", "wav", "boundaries": bool}, whose voices, "piper" or
 "espeak:VOICE:WORDS_PER_MINUTE", speak in turn until the boundaries of the words are found; or {"recording":
 path, "folder": path}, which becomes a clip of what its speaker says after the last long pause.
@@ -28,9 +28,9 @@ from pipeline.audible import LEVEL_DBFS, Run, audible_runs, voiced_limit
 from pipeline.events import HEARING_RATE, WIRE_RATE, Pcm
 from pipeline.tts.voice_files import find_voice
 from services.lab import recording, speech_file
-from services.lab.bench.clip import Clip
-from services.lab.bench.splice import quietest
-from services.lab.bench.words import words
+from services.lab.studio.clip import Clip
+from services.lab.studio.splice import quietest
+from services.lab.studio.words import words
 
 SPOKEN_DBFS = -20.0
 """RMS of the audible parts as spoken, the same for every voice."""

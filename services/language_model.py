@@ -1,42 +1,55 @@
-"""The language model as the configuration has it: workers of our own, one or two, or a server of others."""
+"""The language model as the configuration has it: workers of our own, one or two, or servers of others."""
 
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+import httpx
 
 from pipeline.clock import Clock
 from pipeline.errors import ConfigError
 from pipeline.llm.client import Timeouts
-from pipeline.llm.contract import Attestation, Contract, Resumption
+from pipeline.llm.contract import Attestation, Contract, Phase, Resumption
 from pipeline.llm.contract_check import mismatches
-from pipeline.llm.dialects.llama_cpp_split import Caller, DecodePool, SplitTerms, Worker
+from pipeline.llm.dialects import vllm_nixl
+from pipeline.llm.dialects.llama_cpp import LlamaCpp
+from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, Limits, Worker
+from pipeline.llm.dialects.vllm_nixl import SaltedOpenAi, VllmNixl
 from pipeline.llm.pool.admission import Admission
 from pipeline.llm.pool.evidence import Note
-from pipeline.llm.pool.ledger import Ledger, Slots
-from pipeline.llm.pool.llm_pool import LlmPool, SplitWorkers
+from pipeline.llm.pool.governed import Caller, DecodePool, GovernedSplit, SplitEngine, Terms
+from pipeline.llm.pool.ledger import Capacity, Ledger, Slots
+from pipeline.llm.pool.llm_pool import LlmPool, OpenSplit
 from pipeline.llm.pool.rates import Rates
 from pipeline.llm.pool.routing import Routing
-from pipeline.llm.route import Endpoint, Pattern, Sampling
+from pipeline.llm.route import Endpoint, Pattern, Route, Sampling, Split
 from services.config import Config, contracts
 from services.engine.messages import Role
 from services.engine.model_file import prepare_model, shipped_model
 from services.engine.supervisor import EngineSettings, EngineState, EngineSupervisor
 from services.split.evidence_log import evidence_log
+from services.split.vllm_engines import Declared, VllmEngine
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Engines:
-    """The workers of our own: who reads prompts, and who writes replies where that is another."""
+    """Who reads prompts, and who writes replies where that is another."""
 
     workers: Sequence[EngineSupervisor] = ()
+    """Of our own."""
+    others: Sequence[VllmEngine] = ()
+    """Somebody else's, that are split."""
     contract: Contract | None = None
     """Of the route from one to the other."""
+    capacity: Capacity | None = None
+    """Of who writes replies, where that is another."""
 
     @property
     def trouble(self) -> str | None:
@@ -51,22 +64,25 @@ class Engines:
         """How turns reach the language model, as they record it."""
         return {
             "pattern": (Pattern.COLOCATED if self.contract is None else Pattern.SPLIT).value,
-            "dialect": "llama_cpp" if self.workers else "openai",
+            "dialect": "llama_cpp" if self.workers else vllm_nixl.NAME if self.others else "openai",
             "contract": self.contract and self.contract.name,
         }
 
     async def identities(self) -> list[Attestation]:
-        """What the workers of a split say they are. Raises LanguageModelError."""
-        return [await worker.identity() for worker in self.workers]
+        """What the engines of a split say they are. Raises LanguageModelError."""
+        if not self.others:
+            return [await worker.identity() for worker in self.workers]
+        async with httpx.AsyncClient() as http:
+            return [await engine.attestation(http) for engine in self.others]
 
     async def check(self) -> None:
-        """Raises ConfigError when workers do not keep their contract."""
+        """Raises ConfigError when engines do not keep their contract, LanguageModelError when one is silent."""
         if self.contract is None:
             return
         if found := mismatches(self.contract, await self.identities()):
             told = "\n".join(f"{each.field}: {each.what}" for each in found)
             name = self.contract.name
-            raise ConfigError(f"the workers do not keep contract {name}; no turn may go there:\n{told}")
+            raise ConfigError(f"the engines do not keep contract {name}; no turn may go there:\n{told}")
 
 
 async def start(
@@ -79,8 +95,10 @@ async def start(
 ) -> Engines:
     """Workers that end with `scope`; `contract` None: the packaged one, where they are two.
 
-    Raises ConfigError, EngineError, MissingModelError.
+    Raises ConfigError, EngineError, MissingModelError, LanguageModelError.
     """
+    if config.llm.kind == "vllm_nixl":
+        return await _vllm(config, progress, contract)
     if config.llm.kind != "embedded":
         return Engines()
     embedded = config.llm.embedded
@@ -96,14 +114,31 @@ async def start(
     )
     if embedded.pattern == "colocated":
         return Engines((await scope.enter_async_context(EngineSupervisor(settings, clock)),))
-    contract = contract or contracts.load()
+    contract = contract or contracts.load(contracts.EMBEDDED)
     settings = replace(settings, lease=contract.failure.lease_s)
     cores = sorted(os.sched_getaffinity(0))
     pair = [
         EngineSupervisor(replace(settings, role=role, name=f"{role}-1", core=core), clock)
         for role, core in ((Role.PREFILL, cores[0]), (Role.DECODE, cores[-1]))
     ]
-    return Engines(await asyncio.gather(*map(scope.enter_async_context, pair)), contract)
+    workers = await asyncio.gather(*map(scope.enter_async_context, pair))
+    return Engines(workers, contract=contract, capacity=Slots(settings.slots, settings.context))
+
+
+async def _vllm(config: Config, progress: Progress, contract: Contract | None) -> Engines:
+    nixl = config.llm.vllm_nixl
+    assert nixl.model is not None  # the settings see to it
+    key = nixl.api_key.get_secret_value() if nixl.api_key else None
+    engines = []
+    for phase, each in ((Phase.PREFILL, nixl.prefill), (Phase.DECODE, nixl.decode)):
+        assert each.url is not None
+        declared = Declared(each.weights, each.precision)
+        engines.append(VllmEngine(phase, Endpoint(each.url, key), nixl.model, declared))
+    progress("asking the language model's engines what they are")
+    async with httpx.AsyncClient() as http:
+        capacity = await engines[-1].capacity(http)
+    contract = contract or contracts.load(nixl.contract or contracts.VLLM_NIXL)
+    return Engines(others=engines, contract=contract, capacity=capacity)
 
 
 async def _prepared(cache: Path, progress: Progress) -> Path:
@@ -127,66 +162,110 @@ def keep_evidence(config: Config, engines: Engines, scope: AsyncExitStack) -> No
     """Takes lines of evidence until `scope` ends; None where turns go only one way. Raises ConfigError."""
     if engines.contract is None:
         return None
-    path = config.llm.embedded.evidence_log or config.server.cache_folder / "split-evidence.jsonl"
+    path = config.llm.split_log or config.server.cache_folder / "split-evidence.jsonl"
     return scope.enter_context(evidence_log(path))
 
 
 def open_pool(config: Config, clock: Clock, engines: Engines, evidence: Note | None = None) -> LlmPool:
     """What conversations get their access from. `evidence` keeps how each turn of a split went."""
     llm = config.llm
-    sampling = Sampling(
-        temperature=llm.sampling.temperature,
-        top_p=llm.sampling.top_p,
-        repeat_penalty=llm.sampling.repeat_penalty,
-        seed=llm.sampling.seed,
-    )
     timeouts = Timeouts(first_token=llm.first_token_timeout_s, token_gap=llm.token_gap_timeout_s)
+    pool = partial(LlmPool, clock=clock, sampling=_sampling(config), timeouts=timeouts)
     if engines.workers:
-        return LlmPool(
-            engines.workers[0].endpoint,
-            clock,
-            slots=config.server.max_sessions,
-            sampling=sampling,
-            timeouts=timeouts,
-            split=_split(config, clock, engines, evidence),
+        split = _llama_cpp_split(config, clock, engines, evidence) if engines.contract else None
+        return pool(engines.workers[0].endpoint, slots=config.server.max_sessions, split=split)
+    if engines.others:
+        prefill = engines.others[0]
+        return pool(
+            lambda: prefill.endpoint,
+            model=prefill.model,
+            dialect=SaltedOpenAi(llm.evidence.tenant),
+            split=_vllm_nixl(config, clock, engines, evidence),
         )
     openai = llm.openai
     assert openai.base_url is not None  # the settings see to both when kind is openai
     assert openai.model is not None
     endpoint = Endpoint(openai.base_url, openai.api_key.get_secret_value() if openai.api_key else None)
-    return LlmPool(lambda: endpoint, clock, model=openai.model, sampling=sampling, timeouts=timeouts)
+    return pool(lambda: endpoint, model=openai.model)
 
 
-def _split(config: Config, clock: Clock, engines: Engines, evidence: Note | None) -> SplitWorkers | None:
-    if engines.contract is None:
-        return None
+def _sampling(config: Config) -> Sampling:
+    sampling = config.llm.sampling
+    return Sampling(
+        temperature=sampling.temperature,
+        top_p=sampling.top_p,
+        repeat_penalty=sampling.repeat_penalty,
+        seed=sampling.seed,
+    )
+
+
+def _llama_cpp_split(config: Config, clock: Clock, engines: Engines, evidence: Note | None) -> OpenSplit:
     prefill, decode = engines.workers
-    contract = engines.contract
+    contract, sampling = engines.contract, _sampling(config)
+    assert contract is not None
     assert contract.transfer is not None  # a contract with two pools has one
+    limits = Limits(lease=contract.failure.lease_s, transfer=contract.transfer.timeout_s)
+    governed = _governed(config, clock, engines, evidence)
+
+    def route(endpoint: Endpoint, slot: int) -> Route:
+        return Route(LlamaCpp.name, endpoint, LlamaCpp(), slot=slot, sampling=sampling)
+
+    def open_split(http: httpx.AsyncClient, slot: int | None) -> Split:
+        assert slot is not None
+        engine = LlamaCppSplit(
+            lambda: Worker(prefill.endpoint(), prefill.gate()),
+            lambda: Worker(decode.endpoint(), decode.gate()),
+            http,
+            clock,
+            route,
+            slot=slot,
+            tenant=config.llm.evidence.tenant,
+            limits=limits,
+        )
+        return governed(engine)
+
+    return open_split
+
+
+def _vllm_nixl(config: Config, clock: Clock, engines: Engines, evidence: Note | None) -> OpenSplit:
+    prefill, decode = engines.others
+    governed = _governed(config, clock, engines, evidence)
+
+    def open_split(http: httpx.AsyncClient, slot: int | None) -> Split:
+        engine = VllmNixl(
+            prefill.endpoint,
+            decode.endpoint,
+            http,
+            clock,
+            model=prefill.model,
+            sampling=_sampling(config),
+            tenant=config.llm.evidence.tenant,
+            first_leg=config.llm.first_token_timeout_s,
+        )
+        return governed(engine)
+
+    return open_split
+
+
+def _governed(
+    config: Config, clock: Clock, engines: Engines, evidence: Note | None
+) -> Callable[[SplitEngine[Any]], Split]:
+    """Makes a conversation's way through the split, all of which share what is known of its engines."""
+    contract = engines.contract
+    assert contract is not None
+    assert engines.capacity is not None
     alone = contract.fallback.before_first_token is Resumption.RESEND
     rates = Rates()
     admission = Admission(
-        Ledger(Slots(config.server.max_sessions, config.llm.context_tokens)),
+        Ledger(engines.capacity),
         rates,
         clock,
         queue=contract.admission.queue,
         wait=contract.admission.wait_s,
     )
-    return SplitWorkers(
-        lambda: Worker(prefill.endpoint(), prefill.gate()),
-        lambda: Worker(decode.endpoint(), decode.gate()),
-        pool=DecodePool(
-            Routing(contract, clock, alone=alone),
-            admission,
-            rates,
-            evidence or (lambda line: None),
-        ),
-        caller=Caller(config.agent.name, config.llm.evidence.tenant, config.asr.language),
-        terms=SplitTerms(
-            contract.name,
-            lease=contract.failure.lease_s,
-            transfer_timeout=contract.transfer.timeout_s,
-            alone=alone,
-            first_token=config.llm.first_token_timeout_s,
-        ),
+    pool = DecodePool(
+        Routing(contract, clock, alone=alone), admission, rates, evidence or (lambda line: None)
     )
+    caller = Caller(config.agent.name, config.llm.evidence.tenant, config.asr.language)
+    terms = Terms(contract.name, alone=alone, first_token=config.llm.first_token_timeout_s)
+    return lambda engine: GovernedSplit(engine, pool, clock, caller=caller, terms=terms)

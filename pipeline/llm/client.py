@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, aclosing
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 from itertools import chain, repeat
 from typing import Any
@@ -74,13 +74,38 @@ class LlmClient:
         next token while it decodes, within about a second and a batch while it prefills.
         Raises LanguageModelError, also when the stream ends without having finished.
         """
-        async with AsyncExitStack() as scope:
-            if self._split is None:
-                answers = self._answered(prompt, self._route())
-            else:
-                landing = await scope.enter_async_context(self._split.handed_over(prompt))
-                answers = self._answered(prompt, landing.route, landing)
-            async for delta in await scope.enter_async_context(aclosing(answers)):
+        if self._split is None:
+            async with aclosing(self._answered(prompt, self._route())) as deltas:
+                async for delta in deltas:
+                    yield delta
+            return
+        async with (
+            self._split.handed_over(prompt) as landing,
+            aclosing(self._landed(prompt, landing, self._split)) as deltas,
+        ):
+            async for delta in deltas:
+                yield delta
+
+    async def _landed(
+        self, prompt: Prompt, landing: Landing, split: Split
+    ) -> AsyncGenerator[TextDelta, None]:
+        """The reply from where a prompt has come to, or from elsewhere if not a word of it comes."""
+        begun = False
+        try:
+            async with aclosing(self._answered(prompt, landing.route, landing)) as deltas:
+                async for delta in deltas:
+                    begun = begun or bool(delta.text)
+                    if delta.usage is not None:
+                        split.answered(landing, delta.usage)
+                    yield delta
+        except LanguageModelError as error:
+            if begun:
+                raise
+            other = split.instead(landing, error)
+        else:
+            return
+        async with aclosing(self._landed(prompt, other, split)) as deltas:
+            async for delta in deltas:
                 yield delta
 
     async def _answered(
@@ -171,7 +196,7 @@ class LlmClient:
             raise _failure(route, str(error)) from error
 
     async def _send(self, route: Route, body: Mapping[str, Any]) -> httpx.Response:
-        headers = dict(route.endpoint.headers)
+        headers = {**route.endpoint.headers, **route.headers}
         if not route.dialect.keeps_connection:
             headers["Connection"] = "close"
         request = self._http.build_request(

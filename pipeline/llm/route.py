@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
 
+from pipeline.errors import LanguageModelError
 from pipeline.events import Prompt, Usage
 
 Json = Mapping[str, Any]
@@ -95,21 +96,35 @@ class Landing:
     """To where the reply is written."""
     tokens: int
     """That the state holds."""
-    bytes: int
+    bytes: int | None
+    """None where the engine does not tell."""
     read_at: float | None
     """When the prompt was read, and its state set out; None where it did not."""
-    seconds: float
-    """That it was under way."""
+    seconds: float | None
+    """That it was under way; None where the engine does not tell."""
     queued: float | None = None
     """Seconds that it waited for room; None where it needed none."""
     pattern: Pattern = Pattern.SPLIT
     """How it is answered: COLOCATED where one worker reads and writes, and nothing moved."""
     fallback_from: Pattern | None = None
     """The pattern that failed, where another took its place."""
+    request: str = ""
+    """The turn's name on its way."""
 
 
 class Split(Protocol):
     """Has a prompt read by one engine and answered by another."""
+
+    def instead(self, landing: Landing, error: LanguageModelError) -> Landing:
+        """Where a prompt goes whose landing failed it with `error` before the first token.
+
+        Raises that error when nowhere.
+        """
+        ...
+
+    def answered(self, landing: Landing, usage: Usage) -> None:
+        """The reply is over, and the engine says what it did for it."""
+        ...
 
     def handed_over(self, prompt: Prompt) -> AbstractAsyncContextManager[Landing]:
         """The prompt read and its state moved, for as long as the context lasts."""
@@ -128,3 +143,5 @@ class Route:
     slot: int | None = None
     """The engine's slot that holds this conversation's cache; None where the engine has none."""
     sampling: Sampling = field(default_factory=Sampling)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    """Sent besides the endpoint's own."""

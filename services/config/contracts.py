@@ -14,18 +14,23 @@ from pipeline.llm.contract_check import faults
 from services.config import yaml_file
 
 
-def load(path: Path | None = None) -> Contract:
-    """None: the packaged one of the embedded split. Raises ConfigError naming every fault."""
-    name, text = yaml_file.read(path, "contracts/embedded-split.yaml", "a contract in YAML")
+EMBEDDED, VLLM_NIXL = "embedded-split", "vllm-nixl"
+"""The packaged ones."""
+
+
+def load(contract: Path | str = EMBEDDED) -> Contract:
+    """A file, or a packaged contract by its name. Raises ConfigError naming every fault."""
+    path = contract if isinstance(contract, Path) else None
+    name, text = yaml_file.read(path, f"contracts/{contract}.yaml", "a contract in YAML")
     _, data = yaml_file.parse(name, text)
     try:
-        contract = _adapter().validate_python(data)
+        read = _adapter().validate_python(data)
     except ValidationError as error:
         lines = [_line(detail["loc"], detail["msg"], detail["input"]) for detail in error.errors()]
         raise ConfigError("\n".join(f"{name}: {line}" for line in lines)) from None
-    if found := faults(contract):
+    if found := faults(read):
         raise ConfigError("\n".join(f"{name}: {each.field}: {each.what}" for each in found))
-    return contract
+    return read
 
 
 def _line(key: tuple[str | int, ...], what: str, value: object) -> str:

@@ -191,13 +191,26 @@ class EmbeddedEngine(Section):
     threads: Threads = 1
     requantise: bool = True
     pattern: Literal["colocated", "split"] = "colocated"
-    evidence_log: UserPath | None = None
 
 
 class OpenAIEndpoint(Section):
     base_url: HttpUrl | None = None
     model: Annotated[str, Field(min_length=1)] | None = None
     api_key: SecretStr | None = None
+
+
+class VllmEngine(Section):
+    url: HttpUrl | None = None
+    weights: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    precision: Annotated[str, Field(min_length=1)] | None = None
+
+
+class VllmNixl(Section):
+    prefill: VllmEngine = VllmEngine()
+    decode: VllmEngine = VllmEngine()
+    model: Annotated[str, Field(min_length=1)] | None = None
+    api_key: SecretStr | None = None
+    contract: FilePath | None = None
 
 
 class Sampling(Section):
@@ -224,9 +237,11 @@ class EvidenceFolder(Section):
 
 
 class Llm(Section):
-    kind: Literal["embedded", "openai"] = "embedded"
+    kind: Literal["embedded", "openai", "vllm_nixl"] = "embedded"
     embedded: EmbeddedEngine = EmbeddedEngine()
     openai: OpenAIEndpoint = OpenAIEndpoint()
+    vllm_nixl: VllmNixl = VllmNixl()
+    split_log: UserPath | None = None
     context_tokens: Annotated[int, Field(ge=256, le=131_072)] = 2048
     history_tokens: Annotated[int, Field(ge=0, le=131_072)] = 240
     sampling: Sampling = Sampling()
@@ -241,6 +256,13 @@ class Llm(Section):
             raise expect("the engine's address, because kind is openai", key="openai.base_url")
         if self.kind == "openai" and self.openai.model is None:
             raise expect("the name the engine serves its model under", key="openai.model")
+        if self.kind == "vllm_nixl":
+            for phase in ("prefill", "decode"):
+                if getattr(self.vllm_nixl, phase).url is None:
+                    what = f"the address of the engine for {phase}, because kind is vllm_nixl"
+                    raise expect(what, key=f"vllm_nixl.{phase}.url")
+            if self.vllm_nixl.model is None:
+                raise expect("the name both engines serve the model under", key="vllm_nixl.model")
         return self
 
     @model_validator(mode="after")

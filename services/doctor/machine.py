@@ -101,8 +101,13 @@ def network(config: Config) -> Finding:
 
 def language_model_server(config: Config) -> Finding:
     subject, endpoint = "engine", config.llm.openai
-    if config.llm.kind == "embedded" or endpoint.base_url is None:
-        return Finding(subject, Verdict.OK, "embedded, started with the server")
+    if config.llm.kind == "embedded":
+        split = config.llm.embedded.pattern == "split"
+        what = "embedded, two workers" if split else "embedded"
+        return Finding(subject, Verdict.OK, f"{what}, started with the server")
+    if config.llm.kind == "vllm_nixl":
+        return _vllm_engines(config)
+    assert endpoint.base_url is not None  # the settings see to it when kind is openai
     headers = {"Authorization": f"Bearer {endpoint.api_key.get_secret_value()}"} if endpoint.api_key else {}
     address = f"{endpoint.base_url}/models"
     try:
@@ -122,6 +127,18 @@ def language_model_server(config: Config) -> Finding:
         detail = f"{endpoint.base_url} does not list the model {endpoint.model}"
         return Finding(subject, Verdict.WARN, detail, f"see {address} for the names it has")
     return Finding(subject, Verdict.OK, f"{endpoint.base_url} serves {endpoint.model}")
+
+
+def _vllm_engines(config: Config) -> Finding:
+    addresses = [each.url for each in (config.llm.vllm_nixl.prefill, config.llm.vllm_nixl.decode)]
+    for address, phase in zip(addresses, ("prefill", "decode"), strict=True):
+        try:
+            httpx.get(f"{address}/health", timeout=CONNECT_SECONDS).raise_for_status()
+        except httpx.HTTPError as error:
+            detail = f"{address}/health does not answer: {error}"
+            remedy = f"start the engine, or correct llm.vllm_nixl.{phase}.url"
+            return Finding("engine", Verdict.FAIL, detail, remedy)
+    return Finding("engine", Verdict.OK, f"{' and '.join(map(str, addresses))}: visavis split check says more")
 
 
 def browser(config: Config) -> Finding:

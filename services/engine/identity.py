@@ -10,7 +10,7 @@ import httpx
 from pipeline.llm.contract import Attestation, KvFormat, ModelIdentity, Phase, Release
 from services.engine.messages import Role, WorkerSettings
 
-_PROBE = (
+PROBE = (
     "Vis-à-vis: don't tokenise 1,250 $ twice…\n\t<|im_start|>Größe 你好 мир 🙂 "
     "antidisestablishmentarianism    four spaces"
 )
@@ -22,7 +22,7 @@ _PROBED = frozenset({"model.tokenizer", "model.template", "kv.context", "kv.slot
 async def attestation(engine: httpx.AsyncClient, settings: WorkerSettings) -> Attestation:
     """Raises httpx.HTTPError."""
     properties = (await engine.get("/props")).raise_for_status().json()
-    probe = (await engine.post("/tokenize", json={"content": _PROBE})).raise_for_status().json()
+    probe = (await engine.post("/tokenize", json={"content": PROBE})).raise_for_status().json()
     slots = (await engine.get("/slots")).raise_for_status().json()
     model = ModelIdentity(
         weights=_file_digest(Path(settings.model_path)),

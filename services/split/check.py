@@ -23,16 +23,21 @@ async def run(config_file: Path | None, contract_file: Path | None, *, as_json: 
     0 when the route may be taken. Raises ConfigError, EngineError, MissingModelError.
     """
     config = load(config_file)
-    if config.llm.kind != "embedded" or config.llm.embedded.pattern != "split":
+    if config.llm.kind == "openai" or (
+        config.llm.kind == "embedded" and config.llm.embedded.pattern != "split"
+    ):
         raise ConfigError(
-            f"llm.embedded.pattern is {config.llm.embedded.pattern}; expected split, as in configs/split.yaml"
+            f"llm.kind is {config.llm.kind} and llm.embedded.pattern {config.llm.embedded.pattern}; expected "
+            "a split: the pattern split, as in configs/split.yaml, or the kind vllm_nixl"
         )
-    contract = contracts.load(contract_file)
+    contract = contracts.load(contract_file) if contract_file else None
     console = Console(stderr=True)
     async with AsyncExitStack() as scope:
         cache, clock = config.server.cache_folder, MonotonicClock()
         engines = await language_model.start(config, cache, clock, console.print, scope, contract)
         workers = await engines.identities()
+    contract = engines.contract
+    assert contract is not None  # a split has one
     findings = mismatches(contract, workers)
     if as_json:
         told = {

@@ -46,7 +46,7 @@ def evidence_log(path: Path) -> Iterator[Note]:
         lines = _Lines(path, maxBytes=MOST_BYTES, backupCount=KEPT, encoding="utf-8")
     except OSError as error:
         raise ConfigError(
-            f"llm.embedded.evidence_log: expected a file that can be written, got {str(path)!r} "
+            f"llm.split_log: expected a file that can be written, got {str(path)!r} "
             f"({error.strerror})"
         ) from error
 

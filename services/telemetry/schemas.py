@@ -21,7 +21,7 @@ _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _SHAPES: dict[str, tuple[TypeAdapter[Any], str]] = {
     "turn": (TypeAdapter(TurnRecord), "The record of visavis.turn and visavis.measured on the data channel."),
     "turns": (TypeAdapter(list[SpokenTurn]), "turns.json, as `visavis talk` writes it."),
-    "evidence": (TypeAdapter(KeptLine), "One line of llm.embedded.evidence_log."),
+    "evidence": (TypeAdapter(KeptLine), "One line of llm.split_log."),
     "mqtt_state": (TypeAdapter(NodeState), "visavis/{site}/node/{node}/state, retained."),
     "mqtt_turn": (TypeAdapter(TurnReport), "visavis/{site}/session/{session}/turn."),
     "mqtt_alarm": (TypeAdapter(Alarm), "visavis/{site}/alarm."),

@@ -55,6 +55,8 @@ class EvidenceLine:
     save_ms: float | None = None
     send_ms: float | None = None
     restore_ms: float | None = None
+    used_tokens: int | None = None
+    """That the engine says it took from its cache: near to `kv_tokens` if what moved was used."""
     reached: str = Reached.ROUTE
     outcome: str = FINISHED
 

@@ -12,10 +12,9 @@ from pipeline.clock import Clock
 from pipeline.errors import LanguageModelError
 from pipeline.llm.client import LlmClient, Timeouts
 from pipeline.llm.dialects.llama_cpp import LlamaCpp, erase_slot
-from pipeline.llm.dialects.llama_cpp_split import Caller, DecodePool, LlamaCppSplit, SplitTerms, Worker
 from pipeline.llm.dialects.openai import OpenAi
 from pipeline.llm.pool.leases import SlotLeases
-from pipeline.llm.route import Endpoint, Route, Sampling
+from pipeline.llm.route import Dialect, Endpoint, Route, Sampling, Split
 from pipeline.llm.tokens import EngineTokenCounter, EstimatedTokenCounter, TokenCounter
 from pipeline.llm.turn_reader import TurnReader
 
@@ -23,16 +22,8 @@ IDLE_CONNECTION = 4.0
 """Seconds a connection is kept for the next request; llama.cpp's server closes them after 5."""
 
 
-@dataclass(frozen=True, slots=True)
-class SplitWorkers:
-    """The workers of a split engine, as they are now; either raises LanguageModelError while it does not
-    serve."""
-
-    prefill: Callable[[], Worker]
-    decode: Callable[[], Worker]
-    pool: DecodePool
-    caller: Caller
-    terms: SplitTerms
+OpenSplit = Callable[[httpx.AsyncClient, int | None], Split]
+"""Makes one conversation's way through a split engine; given the slot that holds its prefix, where there is one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +52,16 @@ class LlmPool:
         sampling: Sampling | None = None,
         timeouts: Timeouts | None = None,
         transport: httpx.AsyncBaseTransport | None = None,
-        split: SplitWorkers | None = None,
+        dialect: Dialect | None = None,
+        split: OpenSplit | None = None,
     ) -> None:
         """`endpoint` is asked at each request and raises LanguageModelError while there is none; it is who
-        reads prompts, where `split` says that another answers them.
-
-        `transport` replaces the network.
+        reads prompts, where `split` says that another answers them. `dialect` None: that of llama.cpp with
+        `slots`, else OpenAI's. `transport` replaces the network.
         """
         self._endpoint = endpoint
         self._split = split
+        self._dialect = dialect or (OpenAi() if slots is None else LlamaCpp())
         self._clock = clock
         self._model = model
         self._sampling = sampling or Sampling()
@@ -109,34 +101,17 @@ class LlmPool:
                 yield self._session(slot)
 
     def _session(self, slot: int | None) -> LlmSession:
-        dialect = OpenAi() if slot is None else LlamaCpp()
-
-        def at(endpoint: Endpoint, slot: int | None) -> Route:
+        def route() -> Route:
             return Route(
-                name=dialect.name,
-                endpoint=endpoint,
-                dialect=dialect,
+                name=self._dialect.name,
+                endpoint=self._endpoint(),
+                dialect=self._dialect,
                 model=self._model,
                 slot=slot,
                 sampling=self._sampling,
             )
 
-        def route() -> Route:
-            return at(self._endpoint(), slot)
-
-        split, workers = None, self._split
-        if workers is not None and slot is not None:
-            split = LlamaCppSplit(
-                workers.prefill,
-                workers.decode,
-                workers.pool,
-                self._http,
-                self._clock,
-                at,
-                slot=slot,
-                caller=workers.caller,
-                terms=workers.terms,
-            )
+        split = None if self._split is None else self._split(self._http, slot)
         reader = None if slot is None else TurnReader(route, self._http)
         client = LlmClient(route, self._http, self._clock, self._timeouts, reader, split)
         return LlmSession(client, self._counter)

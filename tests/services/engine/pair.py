@@ -15,9 +15,10 @@ from pipeline.events import Message, Prompt, Role, Usage
 from pipeline.llm.client import LlmClient
 from pipeline.llm.contract import Contract
 from pipeline.llm.dialects.llama_cpp import LlamaCpp
-from pipeline.llm.dialects.llama_cpp_split import Caller, DecodePool, LlamaCppSplit, SplitTerms, Worker
+from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, Limits, SlotPlace, Worker
 from pipeline.llm.pool.admission import Admission
 from pipeline.llm.pool.evidence import EvidenceLine
+from pipeline.llm.pool.governed import Caller, DecodePool, GovernedSplit, Terms
 from pipeline.llm.pool.ledger import Ledger, Slots
 from pipeline.llm.pool.rates import Rates
 from pipeline.llm.pool.routing import Routing
@@ -38,15 +39,12 @@ CONTRACT = contracts.load()
 CALLER = Caller("Vis", "acme", "en")
 
 
-def terms(*, alone: bool = True) -> SplitTerms:
-    return SplitTerms(CONTRACT.name, LEASE, transfer_timeout=5.0, alone=alone)
-
-
 class Governed:
     """What the conversations of one test share, and what was noted of their turns."""
 
     def __init__(self, contract: Contract = CONTRACT, *, alone: bool = True) -> None:
-        clock = MonotonicClock()
+        self.clock = clock = MonotonicClock()
+        self.terms = Terms(contract.name, alone=alone)
         rates = Rates()
         self.ledger = Ledger(Slots(SLOTS, CONTEXT))
         self.lines: list[EvidenceLine] = []
@@ -56,6 +54,9 @@ class Governed:
             rates,
             self.lines.append,
         )
+
+    def split(self, pair: "Pair", slot: int) -> GovernedSplit[SlotPlace]:
+        return GovernedSplit(pair.engine(slot), self.pool, self.clock, caller=CALLER, terms=self.terms)
 
 
 @dataclass
@@ -74,19 +75,24 @@ class Pair:
         def at(endpoint: Endpoint, slot: int) -> Route:
             return Route("llama_cpp", endpoint, LlamaCpp(), slot=slot, sampling=GREEDY)
 
-        way = LlamaCppSplit(
+        split_ = (governed or Governed()).split(self, slot) if split else None
+        route = partial(self._route, at, slot)
+        return LlmClient(route, self.http, self.clock, split=split_)
+
+    def engine(self, slot: int) -> LlamaCppSplit:
+        def at(endpoint: Endpoint, slot: int) -> Route:
+            return Route("llama_cpp", endpoint, LlamaCpp(), slot=slot, sampling=GREEDY)
+
+        return LlamaCppSplit(
             lambda: worker(self.prefill),
             lambda: worker(self.decode),
-            (governed or Governed()).pool,
             self.http,
             self.clock,
             at,
             slot=slot,
-            caller=CALLER,
-            terms=terms(),
+            tenant=CALLER.tenant,
+            limits=Limits(LEASE, transfer=5.0),
         )
-        route = partial(self._route, at, slot)
-        return LlmClient(route, self.http, self.clock, split=way if split else None)
 
     def _route(self, at: Callable[[Endpoint, int], Route], slot: int) -> Route:
         return at(self.prefill.endpoint(), slot)

@@ -4,7 +4,6 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,10 @@ import pytest_asyncio
 from pipeline.errors import AdmissionRefusedError, LanguageModelError
 from pipeline.llm.contract import Band
 from pipeline.llm.contract_check import mismatches
-from pipeline.llm.dialects.llama_cpp import LlamaCpp
-from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, Worker
+from pipeline.llm.dialects.llama_cpp_split import Worker
+from pipeline.llm.pool.governed import GovernedSplit
 from pipeline.llm.pool.routing import FAILURES, Part
-from pipeline.llm.route import Endpoint, Route
+from pipeline.llm.route import Pattern
 from services.config import contracts
 from services.engine.messages import Role as WorkerRole
 from services.engine.model_file import shipped_model
@@ -32,8 +31,6 @@ from tests.services.engine.pair import (
     kill,
     open_pair,
     prompt,
-    terms,
-    worker,
 )
 
 pytestmark = [pytest.mark.engine, pytest.mark.models, pytest.mark.asyncio(loop_scope="module")]
@@ -135,19 +132,33 @@ async def test_where_the_contract_refuses_it_nobody_answers_alone(pair: Pair) ->
     def down() -> Worker:
         raise LanguageModelError("it does not serve")
 
-    def route(endpoint: Endpoint, slot: int) -> Route:
-        return Route("llama_cpp", endpoint, LlamaCpp(), slot=slot)
-
-    for one, other in ((down, pair.decode), (pair.prefill, down)):
-        workers = [each if callable(each) else partial(worker, each) for each in (one, other)]
-        pool = Governed(alone=False).pool
-        split = LlamaCppSplit(
-            *workers, pool, pair.http, pair.clock, route, slot=0, caller=CALLER, terms=terms(alone=False)
-        )
+    for name in ("_prefill", "_decode"):
+        governed, engine = Governed(alone=False), pair.engine(0)
+        setattr(engine, name, down)
+        split = GovernedSplit(engine, governed.pool, pair.clock, caller=CALLER, terms=governed.terms)
         with pytest.raises(LanguageModelError, match="it does not serve"):
             async with split.handed_over(prompt("Hello?")):
                 pass
+        assert governed.lines[0].outcome != "finished"
     assert (await pair.places())[0] == 0
+
+
+async def test_a_reply_that_fails_before_its_first_token_is_made_by_the_other_worker(pair: Pair) -> None:
+    governed, asked = Governed(), replace(prompt("What is two and two?"), digest="d")
+    whole, _ = await answer(pair.client(split=False), asked)
+    split = governed.split(pair, 0)
+    async with split.handed_over(asked) as landing:
+        other = split.instead(landing, LanguageModelError("the connection broke"))
+        assert (other.route.endpoint, other.fallback_from) == (pair.prefill.endpoint(), Pattern.SPLIT)
+        third = split.instead(other, LanguageModelError("it too"))
+        assert third.route.endpoint == pair.decode.endpoint()
+        with pytest.raises(LanguageModelError, match="again"):
+            split.instead(third, LanguageModelError("again"))
+    text, usage = await answer(pair.client(split=True, governed=governed), asked)
+    assert text == whole
+    assert usage.fallback_from is None
+    assert [line.prompt_digest for line in governed.lines] == ["d", "d"]
+    assert (governed.lines[0].way, governed.lines[0].fallback) == ("decode_alone", "it too")
 
 
 async def test_what_shows_how_a_turn_went(pair: Pair) -> None:

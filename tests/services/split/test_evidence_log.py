@@ -38,7 +38,7 @@ def test_only_so_much_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_a_place_that_cannot_be_written_is_told_at_start(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with (
-        pytest.raises(ConfigError, match=r"llm\.embedded\.evidence_log: expected a file that can be written"),
+        pytest.raises(ConfigError, match=r"llm\.split_log: expected a file that can be written"),
         log.evidence_log(tmp_path / "file" / "evidence.jsonl"),
     ):
         pass

@@ -19,3 +19,7 @@ class Headroom:
     @property
     def free(self) -> bool:
         return len(self._busy) <= self._most
+
+    def wanted_elsewhere(self, session_id: str) -> bool:
+        """Whether another conversation is in the middle of a turn."""
+        return bool(self._busy - {session_id})

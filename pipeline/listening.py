@@ -183,7 +183,7 @@ class Listening:
     def _evidence_of(self, text: str, words: float | None) -> Evidence:
         if stands_alone(text, self._stages.language):
             words = _WHOLE_ANSWER
-        return Evidence(words, _punctuated(text), len(text.split()))
+        return Evidence(words, _punctuated(text), len(text.split()), trails_off=_trails_off(text))
 
     def paused(self, utterance: Utterance) -> None:
         """The user fell silent; perhaps that was all."""
@@ -216,4 +216,8 @@ class Listening:
 
 
 def _punctuated(text: str) -> bool:
-    return text.endswith((".", "?", "!")) and not text.endswith("..")
+    return text.endswith((".", "?", "!")) and not _trails_off(text)
+
+
+def _trails_off(text: str) -> bool:
+    return text.endswith(("..", "…", "-", "–", "—"))

@@ -155,6 +155,7 @@ class Session:
             self._stages.render_executor,
             self._timeline,
             lambda: delivery.playing,
+            wanted_elsewhere=lambda: self._stages.headroom.wanted_elsewhere(self.session_id),
             fps=settings.fps,
             on_fault=self._on_fault,
         )

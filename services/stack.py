@@ -46,7 +46,7 @@ from pipeline.tts.voice_files import find_voice, prepare_voice
 from services import language_model, stage_settings
 from services.config import Config
 from services.config.tree import Agent
-from services.priority import step_back
+from services.priority import PICTURES, step_back
 
 _log = logging.getLogger(__name__)
 
@@ -157,7 +157,11 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             for name in ("asr", "turns", "tts", "evidence")
         )
         render, encode = (
-            scope.enter_context(ThreadPoolExecutor(count, thread_name_prefix=name))
+            scope.enter_context(
+                ThreadPoolExecutor(
+                    count, thread_name_prefix=name, initializer=step_back, initargs=(PICTURES,)
+                )
+            )
             for name, count in (("render", 1), ("encode", 2))
         )
         loop = asyncio.get_running_loop()

@@ -1,9 +1,11 @@
 """A drawn character as a `Face`: pre-painted layers, of which each frame redraws eyes and mouth.
 
-Cost per frame: a copy of the background, two small areas painted, two warps and two blends.
+Cost per frame: a copy of the background, two small areas painted unless they look as they did a moment ago,
+two warps and two blends.
 """
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 
 import cv2
@@ -19,6 +21,56 @@ _TEXTURE_DETAIL = 2.0
 """Texture pixels per picture pixel: bilinear sampling then averages exactly one picture pixel."""
 
 
+_REMEMBERED = 8
+"""Paintings of a part that are kept: some for each of a few conversations that take turns. 3 MB."""
+
+
+class _Part:
+    """One area of a head's texture. A face at rest hardly changes there, so the latest paintings are kept."""
+
+    def __init__(
+        self,
+        sketch: Sketch,
+        blank: Layer,
+        shown: Callable[[Pose], Pose],
+        paint: Callable[[Sketch, Pose], None],
+    ) -> None:
+        """`blank`: the area with nothing of the part in it. `shown`: what of a pose the part shows."""
+        self._sketch = sketch
+        self._blank = blank
+        self._shown = shown
+        self._paint = paint
+        self._known: OrderedDict[Pose, Layer] = OrderedDict()
+
+    def show(self, pose: Pose) -> None:
+        pose, known, pixels = self._shown(pose), self._known, self._sketch.pixels
+        if pose in known:
+            np.copyto(pixels, known[pose])
+        else:
+            np.copyto(pixels, self._blank)
+            self._paint(self._sketch, pose)
+            if len(known) == _REMEMBERED:
+                known.popitem(last=False)
+            known[pose] = pixels.copy()
+        known.move_to_end(pose)
+
+
+class _Head(threading.local):
+    """Each thread's own texture, into which eyes and mouth are painted."""
+
+    def __init__(self, painted: Layer, scale: float, eyes_: eyes.Eyes, mouth: lips.Mouth) -> None:
+        self.texture: Layer = painted.copy()
+        origin = motion.HEAD_TEXTURE[:2]
+        sketch, blank = Sketch(self.texture, scale, origin), Sketch(painted, scale, origin)
+        self.parts = [
+            _Part(sketch.window(area), blank.window(area).pixels, shown, paint)
+            for area, shown, paint in (
+                (eyes.AREA, eyes.shown, eyes_.draw),
+                (lips.AREA, lips.shown, mouth.draw),
+            )
+        ]
+
+
 class DrawnFace:
     """The character at `size` × `size` pixels.
 
@@ -32,11 +84,13 @@ class DrawnFace:
         self._texture_scale = self._scale * _TEXTURE_DETAIL
         self._background = _background(size, self._texture_scale)
         self._body = self._painted(motion.BODY_AREA, backdrop.paint_body)
-        self._head = self._painted(motion.HEAD_TEXTURE, head.paint_head)
+        self._head = _Head(
+            self._painted(motion.HEAD_TEXTURE, head.paint_head),
+            self._texture_scale,
+            eyes.Eyes(self._texture_scale),
+            lips.Mouth(self._texture_scale),
+        )
         self._head_motion = motion.HeadMotion(self._scale, self._texture_scale)
-        self._eyes = eyes.Eyes(self._texture_scale)
-        self._mouth = lips.Mouth(self._texture_scale)
-        self._scratch = threading.local()
 
     def draw(self, pose: Pose) -> Image:
         """The character in this pose, a new array each time."""
@@ -54,26 +108,13 @@ class DrawnFace:
         blend(area, np.asarray(body, np.uint8))
 
     def _draw_head(self, frame: Image, pose: Pose) -> None:
-        texture = self._scratch_head()
-        self._eyes.draw(self._fresh(texture, eyes.AREA), pose)
-        self._mouth.draw(self._fresh(texture, lips.AREA), pose)
+        for part in self._head.parts:
+            part.show(pose)
         place = self._head_motion
         area = frame[place.top : place.top + place.height, place.left : place.left + place.width]
         across, down = place.maps(pose)
-        blend(area, np.asarray(cv2.remap(texture, across, down, cv2.INTER_LINEAR), np.uint8))
-
-    def _scratch_head(self) -> Layer:
-        if not hasattr(self._scratch, "head"):
-            self._scratch.head = self._head.copy()
-        texture: Layer = self._scratch.head
-        return texture
-
-    def _fresh(self, texture: Layer, area: Area) -> Sketch:
-        """The area of the scratch texture, with the last frame's painting wiped off."""
-        origin = motion.HEAD_TEXTURE[:2]
-        sketch = Sketch(texture, self._texture_scale, origin).window(area)
-        np.copyto(sketch.pixels, Sketch(self._head, self._texture_scale, origin).window(area).pixels)
-        return sketch
+        head_ = cv2.remap(self._head.texture, across, down, cv2.INTER_LINEAR)
+        blend(area, np.asarray(head_, np.uint8))
 
     def _painted(self, area: Area, paint: Callable[[Canvas], None]) -> Layer:
         width, height = area.right - area.left, area.bottom - area.top

@@ -141,3 +141,7 @@ class TapedHeadroom(Headroom):
     @property
     def free(self) -> bool:
         return self._way.free(self._shared)
+
+    def wanted_elsewhere(self, session_id: str) -> bool:
+        """Not taped: it only decides how often the face is drawn."""
+        return self._shared is not None and self._shared.wanted_elsewhere(session_id)

@@ -24,7 +24,7 @@ from pipeline.errors import BadMessageError, BadOfferError
 from pipeline.events import Pcm
 from pipeline.webrtc import rtvi
 from pipeline.webrtc.tuning.closing import close
-from pipeline.webrtc.tuning.encoders import Bitrate, TimedEncoder, tune_sender
+from pipeline.webrtc.tuning.encoders import Bitrate, PromptSound, TimedEncoder, tune_sender
 from pipeline.webrtc.tuning.internals import check_versions
 from pipeline.webrtc.tuning.negotiation import prefer_codec
 from pipeline.webrtc.tuning.outgoing import tell_sent
@@ -98,7 +98,9 @@ class Peer:
 
     def add_tracks(self, *tracks: MediaStreamTrack) -> None:
         """What to send, at most one track of a kind; before the first `answer`."""
-        self._tracks |= {track.kind: track for track in tracks}
+        self._tracks |= {
+            track.kind: PromptSound(track) if track.kind == "audio" else track for track in tracks
+        }
 
     async def answer(self, sdp: str) -> RTCSessionDescription:
         """The answer to an offer. Raises BadOfferError."""

@@ -66,7 +66,7 @@ class _PacedTrack(MediaStreamTrack):
         """Wait for the next frame's time; how many periods after the origin it is."""
         if self.readyState != "live":
             raise MediaStreamError
-        self._index += 1
+        self._index += self._stride()
         if self._index == 0 or self._late() > self._max_late:
             self._skip()
         await self._clock.sleep_until(self._due())
@@ -74,6 +74,10 @@ class _PacedTrack(MediaStreamTrack):
             self._skip()
             await self._clock.sleep_until(self._due())
         return self._index
+
+    def _stride(self) -> int:
+        """Periods from one frame to the next."""
+        return 1
 
     def _due(self) -> float:
         return self._origin + self._index * self._period
@@ -121,7 +125,10 @@ class VoiceTrack(_PacedTrack):
 
 
 class FaceTrack(_PacedTrack):
-    """The face, drawn for the audio position that goes out at the frame's time."""
+    """The face, drawn for the audio position that goes out at the frame's time.
+
+    A face that does not speak is drawn half as often while the processor is wanted for another conversation.
+    """
 
     kind = "video"
 
@@ -137,6 +144,7 @@ class FaceTrack(_PacedTrack):
         timeline: Timeline,
         playing: Callable[[], str | None],
         *,
+        wanted_elsewhere: Callable[[], bool] = lambda: False,
         fps: int = 25,
         on_fault: OnFault | None = None,
     ) -> None:
@@ -148,6 +156,10 @@ class FaceTrack(_PacedTrack):
         self._executor = executor
         self._timeline = timeline
         self._playing = playing
+        self._wanted_elsewhere = wanted_elsewhere
+
+    def _stride(self) -> int:
+        return 2 if self._index >= 0 and self._playing() is None and self._wanted_elsewhere() else 1
 
     async def _frame(self, index: int) -> VideoFrame:
         now = self._clock.now()

@@ -35,12 +35,15 @@ def reasons(exchange: Exchange, heard: Sequence[Heard]) -> list[str]:
         pause = exchange.spoken.pause
         text = exchange.records[-1]["user_text"] or ""
         late = None if exchange.began is None else exchange.began > utterance.onset + pause.at
+        shorter = len(words(text)) < len(pause.before) + len(pause.after)
         # A word too short for an onset is kept for what follows, and then nothing is lost.
-        if late and len(words(text)) < len(pause.before) + len(pause.after):
+        if late and shorter:
             found.append("the turn began after the pause")
         lacks = missing(pause.before, pause.after, text)
-        # A turn that began before the pause was heard from there on; what it lacks of that was misheard.
-        found += [side for side in lacks if side is not Side.BEFORE or late is not False]
+        # A turn that began before the pause was heard from there on, and one with as many words as were said
+        # to its end; what it lacks of that was misheard.
+        lost = {Side.BEFORE: late is not False, Side.AFTER: shorter}
+        found += [side for side in lacks if lost[side]]
     return found
 
 

@@ -229,6 +229,17 @@ async def test_what_was_heard_right_before_a_pause_is_answered_before_all_of_it_
         assert (turn.user_text, turn.cancels, turn.failed) == ("I would like", 0, None)
 
 
+@pytest.mark.parametrize(
+    ("text", "seconds"), [("We are sure that it is it.", 0.2), ("We are sure that it is...", 1.0)]
+)
+async def test_whoever_trails_off_is_waited_for(text: str, seconds: float) -> None:
+    async with calling() as call:
+        call.models.hears, call.models.complete = [text], 0.97
+        call.speak(end=False)
+        await call.play(0.5)
+        assert call.ear.patience[-1] == seconds
+
+
 async def test_what_was_heard_long_before_a_pause_is_not() -> None:
     async with calling() as call:
         call.models.hears = ["I would like", "I would like some tea"]

@@ -6,7 +6,7 @@ import numpy.typing as npt
 from pipeline.events import Pose
 from pipeline.render.portrait import palette as c
 from pipeline.render.portrait.paint import Canvas, Linear, Path, Radial, brush, ellipse, shifted, spline
-from pipeline.render.portrait.sketch import Area, Sketch, Sprite, sprite_canvas
+from pipeline.render.portrait.sketch import Area, Sketch, Sprite, sprite_canvas, stepped
 
 AREA = Area(162.0, 166.0, 350.0, 254.0)
 """What is redrawn for every frame."""
@@ -16,6 +16,17 @@ _BALL = Area(-32.0, -22.0, 32.0, 22.0)
 
 _GAZE_REACH = (8.5, 5.0)
 """How far the iris moves for a gaze of 1."""
+
+
+_STEP, _BLINK_STEP = 1 / 64, 1 / 128
+"""Of a pose: the eyes move by less than a sixth of a picture's pixel."""
+
+
+def shown(pose: Pose) -> Pose:
+    """What of a pose the eyes show, in steps too small to be seen."""
+    fields = ("brows", "smile", "gaze_x", "gaze_y")
+    rest = {field: stepped(getattr(pose, field), _STEP) for field in fields}
+    return Pose(blink=stepped(pose.blink, _BLINK_STEP), **rest)
 
 
 class Eyes:

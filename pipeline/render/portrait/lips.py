@@ -8,7 +8,7 @@ import numpy.typing as npt
 from pipeline.events import Pose
 from pipeline.render.portrait import palette as c
 from pipeline.render.portrait.paint import Canvas, Linear, Path, brush, ellipse, shifted, spline
-from pipeline.render.portrait.sketch import Area, Sketch
+from pipeline.render.portrait.sketch import Area, Sketch, stepped
 
 AREA = Area(200.0, 276.0, 312.0, 348.0)
 """What is redrawn for every frame."""
@@ -66,6 +66,16 @@ def lip_curves(pose: Pose) -> LipCurves:
         _curve(outer_x, lower_inner + lower),
         float(np.max(lower_inner - upper_inner)),
     )
+
+
+_STEP = 1 / 128
+"""Of a pose: the lips move by less than a sixth of a picture's pixel."""
+
+
+def shown(pose: Pose) -> Pose:
+    """What of a pose the mouth shows, in steps too small to be seen."""
+    fields = ("jaw", "width", "press", "tuck", "tongue", "smile")
+    return Pose(**{field: stepped(getattr(pose, field), _STEP) for field in fields})
 
 
 class Mouth:

@@ -109,6 +109,11 @@ def blend(below: npt.NDArray[np.uint8], layer: Layer) -> None:
         below[:] = cv2.add(kept, layer)
 
 
+def stepped(value: float, step: float) -> float:
+    """The multiple of `step` that is nearest."""
+    return round(value / step) * step
+
+
 def _around(path: Path, margin: float) -> Area:
     left, top = path.min(axis=0) - margin
     right, bottom = path.max(axis=0) + margin

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,14 @@ def test_clear_words_are_not_asked_how_they_sound() -> None:
     assert not patience.hinges_on_sound(CLEARLY_NOT)
     assert patience.hinges_on_sound(Evidence(words=0.4, punctuated=True, count=5))
     assert patience.hinges_on_sound(Evidence(None, punctuated=True, count=5))
+
+
+def test_what_trails_off_is_waited_for_and_nobody_else_is_asked() -> None:
+    trailing = replace(CLEARLY_ALL, trails_off=True)
+    patience = Patience(SETTINGS)
+    assert patience.with_evidence(trailing) == SETTINGS.longest
+    assert not patience.hinges_on_sound(trailing)
+    assert not patience.likely_complete(trailing)
 
 
 def test_a_user_who_pauses_after_whole_sentences_is_given_more_time_up_to_a_bound() -> None:

@@ -114,6 +114,31 @@ async def test_the_face_is_drawn_for_the_time_it_is_shown_at_and_never_in_a_burs
     assert all(position is None and mood is Mood.IDLE for _, position, mood in performer.asked)
 
 
+async def test_a_silent_face_is_drawn_half_as_often_while_another_conversation_wants_the_processor() -> None:
+    clock = VirtualClock()
+    playing: list[str | None] = [None]
+    wanted = [True]
+    track = FaceTrack(
+        clock,
+        0.0,
+        Playout(clock, Deaf()),
+        Still(),
+        Blank(),
+        lambda: Mood.IDLE,
+        Here(),
+        Unobserved(),
+        lambda: playing[0],
+        wanted_elsewhere=lambda: wanted[0],
+    )
+    await stamps(track, clock, 1)
+    assert np.diff(await stamps(track, clock, 4)).tolist() == [7200] * 3
+    playing[0] = "a turn"
+    await stamps(track, clock, 1)
+    assert np.diff(await stamps(track, clock, 4)).tolist() == [3600] * 3
+    playing[0], wanted[0] = None, False
+    assert np.diff(await stamps(track, clock, 4)).tolist() == [3600] * 3
+
+
 class Red(Blank):
     def draw(self, pose: Pose) -> Image:
         return np.full((16, 16, 3), (40, 60, 200), np.uint8)

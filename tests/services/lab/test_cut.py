@@ -62,6 +62,7 @@ def test_two_turns_are_a_cut() -> None:
     [
         ("blue bicycle please", "before"),
         ("I would like the", "after"),
+        ("I would like the sky and sea.", None),
         ("I would like to blue icicle please", None),
         ("Thank you", None),
         ("", None),

@@ -12,7 +12,14 @@ from aiortc.rtp import RTCP_PSFB_APP, RtcpPsfbPacket, RtpPacket, pack_remb_fci
 from av import VideoCodecContext, VideoFrame
 from av.frame import Frame
 
-from pipeline.webrtc.tuning.encoders import Bitrate, DrawnVp8Encoder, TimedEncoder, VideoEncoder, tune_sender
+from pipeline.webrtc.tuning.encoders import (
+    Bitrate,
+    DrawnVp8Encoder,
+    PromptSound,
+    TimedEncoder,
+    VideoEncoder,
+    tune_sender,
+)
 from tests.pipeline.webrtc.tuning.calls import StepMicrophone, calling
 from tests.pipeline.webrtc.tuning.sounding import FRAME, frame, voice
 
@@ -131,6 +138,34 @@ async def test_sound_behind_a_skip_is_stamped_with_its_own_time() -> None:
     assert encoder is not None
     stamps = [encoder.encode(frame(voice(k), k))[1] for k in (500, 501, 502, 512, 513)]
     assert stamps == [k * FRAME for k in (0, 1, 2, 12, 13)]
+
+
+async def test_sound_is_encoded_where_it_comes_without_a_thread() -> None:
+    """aiortc calls `pack`, on the loop, for what is no frame."""
+
+    class Two(MediaStreamTrack):
+        kind = "audio"
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.left = [0, 1]
+
+        async def recv(self) -> Frame:
+            index = self.left.pop(0)
+            made: Frame = frame(voice(index), index)
+            return made
+
+    encoder = tune_sender(transceiver(OPUS), RATE)
+    assert encoder is not None
+    own = Two()
+    prompt = PromptSound(own)
+    for stamp in (0, FRAME):
+        sound = await prompt.recv()
+        assert not isinstance(sound, Frame)
+        payloads, timestamp = encoder.pack(sound)
+        assert (len(payloads), timestamp) == (1, stamp)
+    prompt.stop()
+    assert own.readyState == "ended"
 
 
 class Steps(MediaStreamTrack):

@@ -31,7 +31,9 @@ class Composer:
         """An empty one to the user's words. `is_turn` False: for what the agent says of its own accord."""
         turn_id = uuid.uuid4().hex[:12]
         trace = TurnTrace(turn_id, self._session_id, kind, started_at, user_text=words)
-        cutter = ClauseCutter(self._stages.language, self._stages.conduct.clauses)
+        conduct = self._stages.conduct
+        limits = conduct.clauses if self._stages.headroom.free else conduct.shared_clauses
+        cutter = ClauseCutter(self._stages.language, limits)
         return Answer(revision, trace, self._clock, cutter, is_turn=is_turn)
 
     async def write_prompt(self, answer: Answer) -> Prompt:

@@ -19,7 +19,7 @@ from pipeline.events import (
     TurnEndDetector,
 )
 from pipeline.headroom import Headroom
-from pipeline.tts.clauses import GROWING_LIMITS, ClauseLimits
+from pipeline.tts.clauses import GROWING_LIMITS, SHARED_LIMITS, ClauseLimits
 
 
 class Saying(StrEnum):
@@ -65,6 +65,8 @@ class Conduct:
     uninterruptible: frozenset[Saying] = frozenset()
     clauses: Sequence[ClauseLimits] = GROWING_LIMITS
     """Where a reply is cut to be spoken."""
+    shared_clauses: Sequence[ClauseLimits] = SHARED_LIMITS
+    """The same while another conversation is in mid-turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pipeline.asr.patience import PatienceSettings
 from pipeline.asr.whisper import WhisperSettings
 from pipeline.session import SessionSettings
 from pipeline.stages import Conduct, Saying
-from pipeline.tts.clauses import GROWING_LIMITS, WHOLE_SENTENCES
+from pipeline.tts.clauses import GROWING_LIMITS, SHARED_LIMITS, WHOLE_SENTENCES
 from pipeline.tts.piper import PiperSettings
 from pipeline.webrtc.peer import IceServer
 from pipeline.webrtc.tuning.encoders import Bitrate
@@ -43,6 +43,7 @@ def conduct(config: Config) -> Conduct:
         least_voiced=turn_taking.least_voiced_ms / 1000,
         uninterruptible=frozenset(map(Saying, agent.uninterruptible)),
         clauses=GROWING_LIMITS if config.tts.first_clause else WHOLE_SENTENCES,
+        shared_clauses=SHARED_LIMITS if config.tts.first_clause else WHOLE_SENTENCES,
     )
 
 

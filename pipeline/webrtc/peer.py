@@ -76,6 +76,8 @@ class Peer:
         check_versions()
         self._clock = clock
         self._tracks: dict[str, MediaStreamTrack] = {}
+        self._sending: set[str] = set()
+        """Kinds whose track the connection has."""
         self._encoders: dict[str, TimedEncoder] = {}
         self._video_codec = video_codec
         self._bitrate = bitrate or Bitrate()
@@ -98,9 +100,7 @@ class Peer:
 
     def add_tracks(self, *tracks: MediaStreamTrack) -> None:
         """What to send, at most one track of a kind; before the first `answer`."""
-        self._tracks |= {
-            track.kind: PromptSound(track) if track.kind == "audio" else track for track in tracks
-        }
+        self._tracks |= {track.kind: track for track in tracks}
 
     async def answer(self, sdp: str) -> RTCSessionDescription:
         """The answer to an offer. Raises BadOfferError."""
@@ -116,8 +116,9 @@ class Peer:
         if "opus/48000" not in sdp.lower():
             raise BadOfferError("the offer has no Opus audio; nothing else is understood here")
         for kind, track in self._tracks.items():
-            if kind in kinds and not any(sender.track is track for sender in self._connection.getSenders()):
-                self._connection.addTrack(track)
+            if kind in kinds and kind not in self._sending:
+                self._sending.add(kind)
+                self._connection.addTrack(PromptSound(track) if kind == "audio" else track)
         self._prefer_codecs()
         self._tune_senders()
         try:

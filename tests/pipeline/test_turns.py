@@ -1,6 +1,7 @@
 """How turns begin, change their mind and end, in virtual time: everything real but the models."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.events import (
+    SpeechChunk,
     SpeechEnd,
     SpeechOnset,
     SpeechPause,
@@ -64,6 +66,24 @@ async def test_a_cough_before_the_reply_costs_nothing() -> None:
         (turn,) = call.turns
         assert (turn.committed_revision, turn.interrupted) == (1, False)
         assert turn.heard_text == turn.reply_text
+
+
+@pytest.mark.parametrize(("others", "first"), [(0, "Sure."), (2, "Sure. I am well.")])
+async def test_a_first_clause_is_longer_while_others_are_answered(others: int, first: str) -> None:
+    async with calling() as call:
+        for number in range(others):
+            call.dialogue._stages.headroom.note(f"other {number}", busy=True)
+        voice, said = call.models.voice.stream, list[str]()
+
+        def noted(text: str) -> AsyncGenerator[SpeechChunk, None]:
+            said.append(text)
+            return voice(text)
+
+        call.models.voice.stream = noted  # type: ignore[method-assign]
+        call.models.says = ["Sure. I am well. ", "Thank you for asking me today."]
+        call.speak()
+        await call.play(5)
+        assert said[0] == first
 
 
 # ── over the reply ─────────────────────────────────────────────────────────────────────────────

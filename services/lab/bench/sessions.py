@@ -163,7 +163,8 @@ def holes(done: Exchange, pictures: Sequence[tuple[float, int]], now: float) -> 
         if runs
         else []
     )
-    seen = [at for at, _ in pictures if at > done.utterance.onset - _PICTURES_BEFORE]
+    # They go on coming: what was not shown when the turn was over is another's.
+    seen = [at for at, _ in pictures if done.utterance.onset - _PICTURES_BEFORE < at <= now]
     frozen = [hole for hole in continuity.freezes(seen, now) if hole.at >= done.utterance.onset]
     told = done.records[-1]["speech_gaps"] if done.answered else None
     return {

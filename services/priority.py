@@ -4,7 +4,7 @@ import os
 import sys
 import threading
 
-MODELS = 5
+MODELS = 8
 """By which the niceness of their threads rises; that of the event loop, which sends the sound, keeps its own.
 On two cores the others then get about a quarter of one that both want, and all of it while nobody else wants
 it. Gaps in replies to four callers: without, 226 in 32 turns, the longest of 160 ms; with 5, 6 in

@@ -4,12 +4,11 @@ import os
 import sys
 import threading
 
-MODELS = 5
+MODELS = 8
 """By which the niceness of their threads rises; that of the event loop, which sends the sound, keeps its own.
-On two cores the others then get about a quarter of one that both want, and all of it while nobody else wants
-it. Gaps in replies to four callers: without, 226 in 32 turns, the longest of 160 ms; with 5, 6 in
-16 turns (80 ms) and 17 in 11 (100 ms); with 10, 11 in 16 (331 ms). These were short runs, so the value is a
-guess: that a thread kept from running may hold the interpreter's lock speaks against a higher one."""
+On two cores the others then get about a seventh of one that both want, and all of it while nobody else wants
+it. Gaps in replies to four callers: without, 226 in 32 turns; with 5, and with what serve.py and tracks.py do
+for several calls, 1 of the loop's in 40 turns, and 6 freezes; with 8 none of either in 39."""
 
 PICTURES = 2
 """The same for drawing and encoding the face: a late picture is seen less than a late sound is heard."""

@@ -12,7 +12,7 @@ import logging
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import cv2
@@ -72,7 +72,7 @@ class Stack:
     _evidence: EvidenceSource | None
     _lines: Lines
     _turn_end: SmartTurn | None
-    _headroom: Headroom = field(default_factory=Headroom)
+    _headroom: Headroom
     _sessions: int = 0
 
     def trouble(self) -> str | None:
@@ -177,7 +177,8 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             voice = await loop.run_in_executor(
                 tts, lambda: open_voice(prepare_voice(find_voice(config.tts.voice), cache))
             )
-            synthesizer = PiperSynthesizer(voice, tts, stage_settings.piper(config))
+            headroom = Headroom()
+            synthesizer = PiperSynthesizer(voice, tts, stage_settings.piper(config), lambda: headroom.free)
             progress("drawing the face")
             face = await loop.run_in_executor(render, DrawnFace, config.render.size)
             vad = voice_activity.load_model()
@@ -213,6 +214,7 @@ async def open_stack(config: Config, clock: Clock, progress: Progress) -> AsyncI
             _evidence=evidence,
             _lines=lines,
             _turn_end=turn_end,
+            _headroom=headroom,
         )
         await stack.check()
         yield stack

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,7 +21,7 @@ from pipeline.errors import MissingModelError, SynthesisError
 from pipeline.events import SpeechChunk
 from pipeline.packaged import network
 from pipeline.tts.language import find_language
-from pipeline.tts.pieces import RESAMPLER_REACH, PieceCutter, cuts, whole
+from pipeline.tts.pieces import RESAMPLER_REACH, SHORTEST, SHORTEST_SHARED, PieceCutter, cuts, whole
 from pipeline.tts.script import Line, Script, write_script
 from pipeline.tts.take import Take
 from pipeline.tts.vits import Network, SplitNetwork, WholeNetwork
@@ -90,11 +90,21 @@ class PiperSynthesizer:
     them.
     """
 
-    def __init__(self, voice: Voice, executor: Executor, settings: PiperSettings | None = None) -> None:
-        """Raises ConfigError when there are no text rules for the voice's language."""
+    def __init__(
+        self,
+        voice: Voice,
+        executor: Executor,
+        settings: PiperSettings | None = None,
+        has_room: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`has_room`: no other conversation wants the processor; asked on the executor's thread.
+
+        Raises ConfigError when there are no text rules for the voice's language.
+        """
         settings = settings or PiperSettings()
         self._voice = voice
         self._executor = executor
+        self._has_room = has_room
         self._gain = settings.gain
         self._synthesis = SynthesisConfig(
             length_scale=settings.length_scale,
@@ -170,7 +180,8 @@ class PiperSynthesizer:
             if first < end < first + len(line.symbols) and script.ends_word(end)
         ]
         sound = next(at for at, symbol in enumerate(line.symbols) if is_sound(symbol))
-        return cuts(ends, times[sound], times[-1])
+        shortest = SHORTEST if self._has_room() else SHORTEST_SHARED
+        return cuts(ends, times[sound], times[-1], shortest)
 
 
 def _next(pieces: Iterator[SpeechChunk]) -> SpeechChunk | None:

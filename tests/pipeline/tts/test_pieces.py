@@ -1,6 +1,6 @@
 import pytest
 
-from pipeline.tts.pieces import GROWTH, SHORTEST, cuts
+from pipeline.tts.pieces import GROWTH, SHORTEST, SHORTEST_SHARED, cuts
 
 
 def test_pieces_grow_and_none_is_very_short() -> None:
@@ -22,3 +22,9 @@ def test_the_quiet_before_the_first_sound_does_not_count() -> None:
 
 def test_one_long_word_is_one_piece() -> None:
     assert cuts([(9, 1.0)], 0.0, 1.0) == []
+
+
+def test_the_first_piece_is_longer_where_the_next_will_be_late() -> None:
+    ends = [(1, 0.3), (2, 0.7), (3, 3.0)]
+    assert cuts(ends, 0.0, 6.0) == [1, 3]
+    assert cuts(ends, 0.0, 6.0, SHORTEST_SHARED) == [2, 3]

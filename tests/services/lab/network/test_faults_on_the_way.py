@@ -150,9 +150,10 @@ async def test_encoders_that_take_long() -> None:
         await call.until_heard("asking")
         call.server.block_encoders(0.2)
         record = await call.record()
-    gap, freeze = only(record["speech_gaps"]), worst_freeze(call, record)
-    assert gap["duration_ms"] == near(200)
-    assert (gap["cause"], freeze["cause"]) == ("encode", "encode")
+    freeze = worst_freeze(call, record)
+    assert 200 <= freeze["duration_ms"] <= 200 + 2 * PICTURE_MS
+    assert freeze["cause"] == "encode"
+    assert record["speech_gaps"] == [], "sound waits for no encoder of pictures"
 
 
 @pytest.mark.parametrize("seconds", [0.3, 2.0])

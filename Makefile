@@ -2,7 +2,6 @@
 # make test    run every test that this machine can run
 # make proof   measure that the figures are right, in real calls; wants the machine for itself
 # make check   lint, types and the rules about who imports whom
-# make test-engines   install vLLM in an environment of its own and test against real engines
 # make bench   run a benchmark: make bench ARGS="latency"; ARGS="--help" lists them
 # make bench-compare   ratios of two commits' runs: make bench-compare A=latest B=43f2f5f
 #
@@ -13,11 +12,10 @@ SHELL := bash
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo install check test test-engines proof bench bench-compare tools
+.PHONY: help demo install check test proof bench bench-compare tools
 
 PYTHON ?= python3
 VENV := .venv
-ENGINES := .venv-engines
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 PINS := -c requirements/constraints.txt
@@ -46,10 +44,6 @@ check: $(VENV)/.dev
 
 test: $(VENV)/.models $(VENV)/.dev tools $(STOCK_MODULES)
 	$(BIN)/python -m pytest $(ARGS)
-
-# 4 GB and some minutes at first.
-test-engines: $(VENV)/.models $(VENV)/.dev $(ENGINES)/.model
-	$(BIN)/python -m pytest -m engines $(ARGS)
 
 # So do the proofs: a machine that stutters adds faults of its own to those that are put in.
 proof: $(VENV)/.models $(VENV)/.dev tools $(STOCK_MODULES)
@@ -112,13 +106,3 @@ tools:
 
 tests/browser/stock/node_modules/.package-lock.json: $(STOCK_CLIENT) $(STOCK_CLIENT:package.json=package-lock.json) | tools
 	@if command -v npm >/dev/null; then cd $(dir $(STOCK_CLIENT)) && npm ci --no-audit --no-fund; fi
-
-$(ENGINES)/.installed: requirements/engines.txt
-	"$(PYTHON)" -m venv $(ENGINES)
-	$(ENGINES)/bin/python -m pip --disable-pip-version-check install -q -r requirements/engines.txt
-	@touch $@
-
-$(ENGINES)/.model: $(ENGINES)/.installed tests/engines/make_model.py $(VENV)/.models
-	gguf=$$($(BIN)/python -c 'from services.engine.model_file import shipped_model; print(shipped_model())'); \
-	$(ENGINES)/bin/python tests/engines/make_model.py "$$gguf" $(ENGINES)/smollm2
-	@touch $@

@@ -16,10 +16,9 @@ from pipeline.errors import ConfigError
 from pipeline.llm.client import Timeouts
 from pipeline.llm.contract import Attestation, Contract, Phase, Resumption
 from pipeline.llm.contract_check import mismatches
-from pipeline.llm.dialects import vllm_nixl
 from pipeline.llm.dialects.llama_cpp import LlamaCpp
-from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, Limits, Worker
-from pipeline.llm.dialects.vllm_nixl import SaltedOpenAi, VllmNixl
+from pipeline.llm.dialects.llama_cpp_split import Limits, LlamaCppSplit, Worker
+from pipeline.llm.dialects.vllm_nixl import NAME, SaltedOpenAi, VllmNixl
 from pipeline.llm.pool.admission import Admission
 from pipeline.llm.pool.evidence import Note
 from pipeline.llm.pool.governed import Caller, DecodePool, GovernedSplit, SplitEngine, Terms
@@ -64,7 +63,7 @@ class Engines:
         """How turns reach the language model, as they record it."""
         return {
             "pattern": (Pattern.COLOCATED if self.contract is None else Pattern.SPLIT).value,
-            "dialect": "llama_cpp" if self.workers else vllm_nixl.NAME if self.others else "openai",
+            "dialect": "llama_cpp" if self.workers else NAME if self.others else "openai",
             "contract": self.contract and self.contract.name,
         }
 
@@ -76,7 +75,7 @@ class Engines:
             return [await engine.attestation(http) for engine in self.others]
 
     async def check(self) -> None:
-        """Raises ConfigError when engines do not keep their contract, LanguageModelError when one is silent."""
+        """Raises ConfigError when engines do not keep their contract, LanguageModelError if one is down."""
         if self.contract is None:
             return
         if found := mismatches(self.contract, await self.identities()):
@@ -126,18 +125,28 @@ async def start(
 
 
 async def _vllm(config: Config, progress: Progress, contract: Contract | None) -> Engines:
-    nixl = config.llm.vllm_nixl
-    assert nixl.model is not None  # the settings see to it
-    key = nixl.api_key.get_secret_value() if nixl.api_key else None
-    engines = []
-    for phase, each in ((Phase.PREFILL, nixl.prefill), (Phase.DECODE, nixl.decode)):
-        assert each.url is not None
-        declared = Declared(each.weights, each.precision)
-        engines.append(VllmEngine(phase, Endpoint(each.url, key), nixl.model, declared))
+    vllm_nixl = config.llm.vllm_nixl
+    key = vllm_nixl.api_key.get_secret_value() if vllm_nixl.api_key else None
+
+    def engine(phase: Phase, url: str | None, declared: Declared) -> VllmEngine:
+        assert url is not None  # the settings see to both
+        assert vllm_nixl.model is not None
+        return VllmEngine(phase, Endpoint(url, key), vllm_nixl.model, declared)
+
+    engines = [
+        engine(
+            Phase.PREFILL,
+            vllm_nixl.prefill.url,
+            Declared(vllm_nixl.prefill.weights, vllm_nixl.prefill.precision),
+        ),
+        engine(
+            Phase.DECODE, vllm_nixl.decode.url, Declared(vllm_nixl.decode.weights, vllm_nixl.decode.precision)
+        ),
+    ]
     progress("asking the language model's engines what they are")
     async with httpx.AsyncClient() as http:
         capacity = await engines[-1].capacity(http)
-    contract = contract or contracts.load(nixl.contract or contracts.VLLM_NIXL)
+    contract = contract or contracts.load(vllm_nixl.contract or contracts.VLLM_NIXL)
     return Engines(others=engines, contract=contract, capacity=capacity)
 
 

@@ -13,7 +13,6 @@ from pipeline.llm.contract import Contract
 from pipeline.llm.contract_check import faults
 from services.config import yaml_file
 
-
 EMBEDDED, VLLM_NIXL = "embedded-split", "vllm-nixl"
 """The packaged ones."""
 

@@ -5,21 +5,19 @@ Defaults live here and are repeated, commented, in configs/local.yaml; a test ke
 
 import platform
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 import platformdirs
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     SecretStr,
-    field_validator,
     model_validator,
 )
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from pipeline.llm.instructions import DEFAULT_INSTRUCTIONS
+from services.config.engines import EmbeddedEngine, OpenAIEndpoint, VllmNixl
 from services.config.faults import expect
 from services.config.fields import (
     FilePath,
@@ -40,21 +38,10 @@ from services.config.fields import (
     as_list,
     topic_level,
 )
+from services.config.section import Section
 
 WHISPER_WINDOW_S = 30.0
 """Seconds of audio that Whisper's encoder was trained on."""
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, hide_input_in_errors=True)
-
-    @field_validator("*", mode="before")
-    @classmethod
-    def _no_boolean_as_number(cls, value: object, info: Any) -> object:
-        # YAML reads `threads: yes` as true, and pydantic would go on to read that as 1.
-        if isinstance(value, bool) and cls.model_fields[info.field_name].annotation is not bool:
-            raise expect(None)
-        return value
 
 
 class IceServer(Section):
@@ -184,33 +171,6 @@ class TurnTaking(Section):
                 key="patience.shortest_ms",
             )
         return self
-
-
-class EmbeddedEngine(Section):
-    model: FilePath | None = None
-    threads: Threads = 1
-    requantise: bool = True
-    pattern: Literal["colocated", "split"] = "colocated"
-
-
-class OpenAIEndpoint(Section):
-    base_url: HttpUrl | None = None
-    model: Annotated[str, Field(min_length=1)] | None = None
-    api_key: SecretStr | None = None
-
-
-class VllmEngine(Section):
-    url: HttpUrl | None = None
-    weights: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
-    precision: Annotated[str, Field(min_length=1)] | None = None
-
-
-class VllmNixl(Section):
-    prefill: VllmEngine = VllmEngine()
-    decode: VllmEngine = VllmEngine()
-    model: Annotated[str, Field(min_length=1)] | None = None
-    api_key: SecretStr | None = None
-    contract: FilePath | None = None
 
 
 class Sampling(Section):

@@ -138,7 +138,9 @@ def _vllm_engines(config: Config) -> Finding:
             detail = f"{address}/health does not answer: {error}"
             remedy = f"start the engine, or correct llm.vllm_nixl.{phase}.url"
             return Finding("engine", Verdict.FAIL, detail, remedy)
-    return Finding("engine", Verdict.OK, f"{' and '.join(map(str, addresses))}: visavis split check says more")
+    return Finding(
+        "engine", Verdict.OK, f"{' and '.join(map(str, addresses))}: visavis split check says more"
+    )
 
 
 def browser(config: Config) -> Finding:

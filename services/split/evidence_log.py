@@ -3,18 +3,17 @@
 import json
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Literal
 
 from pipeline.errors import ConfigError
 from pipeline.llm.pool.evidence import EvidenceLine, Note
 
 _log = logging.getLogger(__name__)
-
-SCHEMA_VERSION = 1
 
 MOST_BYTES = 10_000_000
 """Of one file, some 15,000 turns."""
@@ -35,7 +34,7 @@ class KeptLine(EvidenceLine):
 
     at: str
     """When the turn was over or given up, RFC 3339."""
-    schema_version: int = SCHEMA_VERSION
+    schema_version: Literal[1]
 
 
 @contextmanager
@@ -46,15 +45,17 @@ def evidence_log(path: Path) -> Iterator[Note]:
         lines = _Lines(path, maxBytes=MOST_BYTES, backupCount=KEPT, encoding="utf-8")
     except OSError as error:
         raise ConfigError(
-            f"llm.split_log: expected a file that can be written, got {str(path)!r} "
-            f"({error.strerror})"
+            f"llm.split_log: expected a file that can be written, got {str(path)!r} ({error.strerror})"
         ) from error
 
     def note(line: EvidenceLine) -> None:
-        kept = KeptLine(**asdict(line), at=datetime.now(UTC).isoformat(timespec="milliseconds"))
+        kept = KeptLine(
+            **asdict(line), schema_version=1, at=datetime.now(UTC).isoformat(timespec="milliseconds")
+        )
         lines.emit(logging.makeLogRecord({"msg": json.dumps(asdict(kept))}))
 
     try:
         yield note
     finally:
-        lines.close()
+        with suppress(OSError):  # told when it happened
+            lines.close()

@@ -1,8 +1,8 @@
 """Two vLLM engines that somebody else runs: what they are, as far as they tell, and how much they hold.
 
-GET /version {version} · GET /v1/models {id, max_model_len} · POST /tokenize {tokens}, of a text and of a chat ·
-GET /metrics, in which `vllm:cache_config_info` has every setting of the KV cache for a label. Neither the weights
-nor the datatype of the model are told (vLLM 0.32): these are what the operator declares.
+GET /version {version} · GET /v1/models {id, max_model_len} · POST /tokenize {tokens}, of a text and of a
+chat · GET /metrics, in which `vllm:cache_config_info` has every setting of the KV cache for a label. Neither
+the weights nor the datatype of the model are told (vLLM 0.32): these are what the operator declares.
 """
 
 import hashlib

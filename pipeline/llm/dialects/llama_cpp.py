@@ -43,7 +43,7 @@ class LlamaCpp(OpenAi):
     # Writing on is nearly free, 2 ms, since the slot holds what was written; and while nobody reads, the
     # engine leaves the processor to the voice, which needs it for the first clause. The first burst is
     # about a clause, the second what that may want for.
-    bursts = (8, 6, 24)
+    bursts: tuple[int, ...] | None = (8, 6, 24)
 
     def request(self, prompt: Prompt, route: Route, *, so_far: str, most: int) -> dict[str, Any]:
         body = super().request(prompt, route, so_far=so_far, most=most)

@@ -15,7 +15,7 @@ one of these fails, is decided in pipeline/llm/pool/governed.py.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -158,7 +158,7 @@ class LlamaCppSplit:
             async with asyncio.timeout(_FREE):
                 await self._http.delete(gate.at(f"/places/{request}"), headers=gate.headers)
 
-    async def _post(self, endpoint: Endpoint, path: str, body: dict[str, object]) -> dict[str, Any]:
+    async def _post(self, endpoint: Endpoint, path: str, body: Mapping[str, object]) -> dict[str, Any]:
         try:
             answer = await self._http.post(endpoint.at(path), json=body, headers=endpoint.headers)
         except httpx.HTTPError as error:

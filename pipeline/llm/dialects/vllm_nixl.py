@@ -1,4 +1,4 @@
-"""Two vLLM engines joined by NixlConnector in pull mode: one reads, the other fetches what was read and answers.
+"""Two vLLM engines joined by NixlConnector in pull mode: one reads, the other fetches that and answers.
 
 Written for vLLM 0.32. Each turn has two legs on the chat endpoint, under one `X-Request-Id`:
 
@@ -6,14 +6,14 @@ Written for vLLM 0.32. Each turn has two legs on the chat endpoint, under one `X
              → kv_transfer_params {remote_block_ids, remote_engine_id, remote_request_id, remote_host, …}
     decode   the original request with that object, unchanged
 
-The prefill engine keeps what it read on a lease (30 s) until the decode engine has fetched it. A reply without
-`kv_transfer_params` is refused here: with none, or with one that is not complete, the decode engine reads the
-prompt itself and tells nobody. Whether it fetched is only seen afterwards, in cached_tokens (engines must be
-started with --enable-prompt-tokens-details). Both legs carry the same `cache_salt`, one for each tenant, so
-that no tenant finds another's prefix.
+The prefill engine keeps what it read on a lease (30 s) until the decode engine has fetched it. A reply
+without `kv_transfer_params` is refused here: with none, or with one that is not complete, the decode engine
+reads the prompt itself and tells nobody. Whether it fetched is only seen afterwards, in cached_tokens
+(engines must be started with --enable-prompt-tokens-details). Both legs carry the same `cache_salt`, one for
+each tenant, so that no tenant finds another's prefix.
 
-Nobody tells the prefill engine of a turn that is given up between the legs, and no request of a client can: so
-the second leg is sent for one token and dropped, upon which the decode engine fetches and lets go.
+Nobody tells the prefill engine of a turn that is given up between the legs, and no request of a client can:
+so the second leg is sent for one token and dropped, upon which the decode engine fetches and lets go.
 """
 
 import asyncio

@@ -15,6 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import IntEnum, StrEnum
+from typing import Any
 
 from pipeline.clock import Clock
 from pipeline.errors import AdmissionRefusedError
@@ -154,7 +155,8 @@ class Admission:
         self._grant()
         timer = loop.create_task(self._clock.sleep_until(self._clock.now() + self._longest))
         try:
-            await asyncio.wait({waiting.granted, timer}, return_when=asyncio.FIRST_COMPLETED)
+            first: set[asyncio.Future[Any]] = {waiting.granted, timer}
+            await asyncio.wait(first, return_when=asyncio.FIRST_COMPLETED)
             if not waiting.granted.done():
                 raise AdmissionRefusedError(f"no room within {self._longest:g} s")
             return waiting.granted.result()

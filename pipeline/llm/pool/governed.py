@@ -1,7 +1,7 @@
 """One turn through a split engine: its way is chosen, room is reserved, what happens is noted.
 
-What an engine does at each step is its dialect's (`SplitEngine`); the order of the steps, who takes a turn that
-one of them fails, and what is counted is the same for all of them:
+What an engine does at each step is its dialect's (`SplitEngine`); the order of the steps, who takes a turn
+that one of them fails, and what is counted is the same for all of them:
 
     route      which way (routing.py), by workload class and health
     queue      room in the decode pool (admission.py)
@@ -164,7 +164,7 @@ class GovernedSplit(Generic[P]):
             self._pool.note(line)
 
     def instead(self, landing: Landing, error: LanguageModelError) -> Landing:
-        """Where a prompt goes whose landing failed it before the first token. Raises that error when nowhere."""
+        """Where a prompt goes whose landing failed it before the first token. Raises `error` when nowhere."""
         turn = self._turns[landing.request]
         if landing.pattern is Pattern.SPLIT:
             self._pool.routing.health[Part.DECODE].failed()

@@ -23,7 +23,7 @@ IDLE_CONNECTION = 4.0
 
 
 OpenSplit = Callable[[httpx.AsyncClient, int | None], Split]
-"""Makes one conversation's way through a split engine; given the slot that holds its prefix, where there is one."""
+"""Makes one conversation's way through a split engine, given the slot that holds its prefix, if any."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Two vLLM engines with NixlConnector, as far as a client sees them, and as badly as they can behave.
 
-Written from vLLM 0.32's own sources and issues, not from our client: see pipeline/llm/dialects/vllm_nixl.py for
-the protocol. `blocks` is what the prefill engine holds for a second leg.
+Written from what is documented of vLLM 0.32 and its issues, not from our client: the protocol stands in
+pipeline/llm/dialects/vllm_nixl.py. `blocks` is what the prefill engine holds for a second leg.
 """
 
 import asyncio
@@ -48,12 +48,15 @@ class FakeVllm:
     """HTTP 200 with an error for a body, from the prefill engine."""
     hold: asyncio.Event | None = None
     """The prefill engine answers once it is set."""
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+    """A request came."""
 
     async def __call__(self, request: httpx.Request) -> httpx.Response:
         phase = "prefill" if request.url.host == "prefill" else "decode"
         if phase in self.dead:
             raise httpx.ConnectError("connection refused")
         body = json.loads(request.content)
+        self.asked.set()
         self.legs.append((phase, body, request.headers.get("x-request-id")))
         asked = body.get("kv_transfer_params") or {}
         tokens = sum(len(message["content"].split()) for message in body["messages"])

@@ -138,9 +138,7 @@ async def test_a_state_that_cannot_be_fetched_is_read_again_before_anything_is_s
         assert {line.prompt_digest for line in e.lines} == {"digest"}
 
 
-@pytest.mark.parametrize(
-    ("dead", "phases"), [("prefill", ["decode"]), ("decode", ["prefill", "prefill"])]
-)
+@pytest.mark.parametrize(("dead", "phases"), [("prefill", ["decode"]), ("decode", ["prefill", "prefill"])])
 async def test_a_dead_engine_is_gone_around(dead: str, phases: list[str]) -> None:
     async with engines() as e:
         e.fake.dead = {dead}
@@ -177,8 +175,7 @@ async def test_a_turn_given_up_while_it_is_read_leaves_nothing() -> None:
     async with engines() as e:
         e.fake.hold = asyncio.Event()
         turn = asyncio.create_task(e.answer())
-        while not e.fake.legs:
-            await asyncio.sleep(0)
+        await e.fake.asked.wait()
         turn.cancel()
         await asyncio.wait([turn])
         assert (e.ledger.held, e.fake.blocks) == (0, {})

@@ -15,7 +15,7 @@ from pipeline.events import Message, Prompt, Role, Usage
 from pipeline.llm.client import LlmClient
 from pipeline.llm.contract import Contract
 from pipeline.llm.dialects.llama_cpp import LlamaCpp
-from pipeline.llm.dialects.llama_cpp_split import LlamaCppSplit, Limits, SlotPlace, Worker
+from pipeline.llm.dialects.llama_cpp_split import Limits, LlamaCppSplit, SlotPlace, Worker
 from pipeline.llm.pool.admission import Admission
 from pipeline.llm.pool.evidence import EvidenceLine
 from pipeline.llm.pool.governed import Caller, DecodePool, GovernedSplit, Terms

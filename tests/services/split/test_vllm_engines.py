@@ -15,7 +15,7 @@ from services.split.vllm_engines import Declared, VllmEngine
 
 METRICS = """# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig
 # TYPE vllm:cache_config_info gauge
-vllm:cache_config_info{block_size="32",cache_dtype="auto",enable_prefix_caching="True",engine="0",num_gpu_blocks="728",sliding_window="None"} 1.0
+vllm:cache_config_info{block_size="32",cache_dtype="auto",engine="0",num_gpu_blocks="728"} 1.0
 vllm:kv_cache_usage_perc{engine="0",model_name="smol"} 0.0
 """
 

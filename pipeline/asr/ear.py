@@ -183,8 +183,8 @@ class Ear:
             self._begin(self._endpointing.run_started)
 
     def forget(self) -> None:
-        """Whatever was being said does not count; the stream goes on."""
-        self._endpointing = Endpointing(self._settings)
+        """Whatever is being said does not count, nor what goes on of it; the stream does."""
+        self._endpointing.abandon()
         self._collecting = self._pressed = False
         self._utterance.clear()
 

@@ -25,6 +25,9 @@ class EndpointingSettings:
     after a pause, so that an endless talker, or a television, gets an answer now and then."""
 
 
+_NEXT_SENTENCE = 0.6
+"""Seconds of silence after which speech is taken for something new that follows what does not count."""
+
 _ROUNDING = 1e-3
 """Rounding of times must not cost a whole window."""
 
@@ -47,7 +50,7 @@ class _State(Enum):
     PAUSED = auto()
     EXHAUSTED = auto()
     """The turn was ended in the middle of speech; what goes on is not heard until the turn is settled
-    (`release`) and a pause has come."""
+    (`release`) and a pause has come, a long one after what does not count (`abandon`)."""
 
 
 class Endpointing:
@@ -66,6 +69,7 @@ class Endpointing:
         self._stirring = False
         self._released = True
         self._patience = settings.longest
+        self._rest = settings.pause
         self._utterance_started = 0.0
         self.run_started = 0.0
         self.speech_ended = 0.0
@@ -78,6 +82,13 @@ class Endpointing:
     def release(self) -> None:
         """What became of the last turn is settled; a turn ended in mid-speech may be followed."""
         self._released = True
+
+    def abandon(self) -> None:
+        """What is being said, if anything is, does not count, nor what goes on of it."""
+        if self._state is not _State.SILENT or self._in_run:
+            self._state = _State.EXHAUSTED
+            self._released, self._rest = True, _NEXT_SENTENCE
+        self._stirring = False
 
     def judged(self, patience: float, now: float) -> Mark | None:
         """The present pause ends the turn once it has lasted `patience` seconds; END when it has."""
@@ -105,7 +116,7 @@ class Endpointing:
                 self.voiced += end - start
                 if end - self._utterance_started >= self._settings.max_utterance:
                     self._state = _State.EXHAUSTED
-                    self._released = False
+                    self._released, self._rest = False, self._settings.pause
                     return Mark.END
             case _State.PAUSED if run >= self._settings.stir:
                 return self._speak(Mark.RESUMED, end)
@@ -127,12 +138,13 @@ class Endpointing:
 
     def _unvoiced(self, end: float) -> Mark | None:
         self._in_run = False
-        paused = end - self.speech_ended >= self._settings.pause - _ROUNDING
+        silence = end - self.speech_ended + _ROUNDING
+        paused = silence >= self._settings.pause
         match self._state:
             case _State.SILENT if self._stirring:
                 self._stirring = False
                 return Mark.STILL
-            case _State.EXHAUSTED if paused and self._released:
+            case _State.EXHAUSTED if silence >= self._rest and self._released:
                 self._state = _State.SILENT
             case _State.SPEAKING if paused:
                 self._state = _State.PAUSED

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -35,8 +36,12 @@ _log = logging.getLogger(__name__)
 _MALFORMED = (
     *(ValueError, IndexError, KeyError, AttributeError, AssertionError, TypeError),
     *(InvalidStateError, OperationError),
+    RuntimeError,  # StopIteration in a coroutine: a line about a payload type that is not listed
 )
 """What aiortc's SDP parser raises for text that is not SDP: it checks little on purpose."""
+
+_FINGERPRINT = re.compile(r"^a=fingerprint:sha-(256|384|512) ", re.MULTILINE | re.IGNORECASE)
+"""Without one there is no handshake, which aiortc only finds out once it is due."""
 
 _WAITING_MESSAGES = 200
 """Messages kept for a channel that is not open yet, or waiting to be read; more are dropped."""
@@ -106,6 +111,8 @@ class Peer:
         """The answer to an offer. Raises BadOfferError."""
         if not sdp.startswith("v=0"):
             raise BadOfferError(f"the offer is not SDP: it begins {sdp[:20]!r}; expected 'v=0'")
+        if not _FINGERPRINT.search(sdp):
+            raise BadOfferError("the offer has no a=fingerprint of sha-256, sha-384 or sha-512")
         try:
             await self._connection.setRemoteDescription(RTCSessionDescription(sdp, "offer"))
         except _MALFORMED as error:

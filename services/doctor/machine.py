@@ -75,7 +75,12 @@ def port(config: Config) -> Finding:
             probe.bind((host, number))
         except OSError as error:
             detail = f"{host}:{number} cannot be used: {error.strerror}"
-            return Finding("port", Verdict.FAIL, detail, "visavis serve --port 0 takes a free one")
+            return Finding(
+                "port",
+                Verdict.FAIL,
+                detail,
+                "another: visavis serve --port 0, or VISAVIS_SERVER__PORT=9000 make demo",
+            )
     return Finding("port", Verdict.OK, f"{host}:{number} is free")
 
 

@@ -45,8 +45,15 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
     listening = _listen(config)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+
+    def end() -> None:
+        # While models are being loaded nothing can interrupt that; whoever waits should know.
+        if not stop.is_set():
+            click.echo("… stopping", err=True)
+        stop.set()
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
+        loop.add_signal_handler(number, end)
     watched = (
         (await loop.connect_read_pipe(lambda: _UntilInputEnds(stop), sys.stdin))[0] if with_parent else None
     )
@@ -62,8 +69,9 @@ async def run(config: Config, *, with_parent: bool = False) -> None:
             gc.freeze()
             server = _server(config, sessions, telemetry.prometheus)
             serving = asyncio.create_task(server.serve(sockets=[listening]))
-            click.echo(f"Visavis is ready at {_url(config, listening)}")
-            click.echo("Open it in a browser. Ctrl-C ends it.", err=True)
+            if not stop.is_set():
+                click.echo(f"Visavis is ready at {_url(config, listening)}")
+                click.echo("Open it in a browser. Ctrl-C ends it.", err=True)
             await asyncio.wait(
                 [serving, ending := asyncio.create_task(stop.wait())], return_when="FIRST_COMPLETED"
             )

@@ -282,6 +282,29 @@ async def test_an_offer_without_audio_is_refused() -> None:
         await connection.close()
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("m=audio", "m=foo", "no audio|not usable"),
+        ("a=rtpmap:96 opus", "a=fmtp:77 x=1\r\na=rtpmap:96 opus", "not usable SDP"),
+        ("a=fingerprint:", "a=fingerprint-of:", "no a=fingerprint"),
+        ("a=fingerprint:sha-", "a=fingerprint:md", "no a=fingerprint"),
+    ],
+)
+async def test_an_offer_that_aiortc_stumbles_over_is_refused_and_leaves_nothing(
+    old: str, new: str, told: str
+) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        session, caller = session_with(executor, []), Caller()
+        await caller.connection.setLocalDescription(await caller.connection.createOffer())
+        sdp = caller.connection.localDescription.sdp
+        assert old in sdp
+        with pytest.raises(BadOfferError, match=told):
+            await session.peer.answer(sdp.replace(old, new))
+        await session.peer.close()
+        await caller.connection.close()
+
+
 async def test_an_offer_without_opus_is_refused() -> None:
     with ThreadPoolExecutor(1) as executor:
         session, caller = session_with(executor, []), Caller()

@@ -86,6 +86,18 @@ async def test_a_first_clause_is_longer_while_others_are_answered(others: int, f
         assert said[0] == first
 
 
+async def test_the_rest_of_a_sentence_that_was_typed_over_is_no_interruption() -> None:
+    async with calling() as call:
+        call.speak(pause=False, end=False)
+        await call.play(0.5)
+        call.dialogue.typed("What is your name?")
+        assert call.ear.forgotten == 1, "the ear hears nothing more of it up to a pause"
+        await call.play(5)
+        (turn,) = call.turns
+        assert (turn.user_text, turn.interrupted) == ("What is your name?", False)
+        assert turn.heard_text == turn.reply_text
+
+
 # ── over the reply ─────────────────────────────────────────────────────────────────────────────
 
 

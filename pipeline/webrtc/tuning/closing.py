@@ -15,8 +15,14 @@ from pipeline.webrtc.tuning.internals import ICE_CONNECTION, ICE_STARTED, read
 
 async def close(connection: RTCPeerConnection) -> None:
     """Close it and wait until what was under way has ended too. Raises IncompatibleLibraryError."""
-    await connection.close()
     transceivers = connection.getTransceivers()
+    messages: Any = connection.sctp
+    if messages is not None and messages.transport is None:
+        # Half of an offer was taken before it was refused: nothing was begun that `close` could end.
+        for transceiver in transceivers:
+            await transceiver.stop()
+        return
+    await connection.close()
     transports = {transceiver.receiver.transport for transceiver in transceivers}
     if connection.sctp is not None:
         transports.add(connection.sctp.transport)

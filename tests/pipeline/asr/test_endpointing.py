@@ -75,6 +75,28 @@ def test_an_endless_talker_gets_an_end_and_begins_anew_only_after_a_pause() -> N
     assert feed(0.0, 250, 260) + feed(0.9, 260, 280) == [Mark.STIR, Mark.ONSET]
 
 
+def test_what_was_abandoned_goes_on_unheard_until_something_new_is_said() -> None:
+    endpointing = Endpointing(SETTINGS)
+
+    def feed(probability: float, begin: int, end: int) -> list[Mark]:
+        marks = (endpointing.observe(probability, i * WINDOW, (i + 1) * WINDOW) for i in range(begin, end))
+        return [mark for mark in marks if mark is not None]
+
+    assert feed(0.9, 0, 20) == [Mark.STIR, Mark.ONSET]
+    endpointing.abandon()
+    assert not endpointing.speaking
+    assert feed(0.9, 20, 40) + feed(0.0, 40, 52) + feed(0.9, 52, 70) == [], "a gap between its words"
+    assert feed(0.0, 70, 90) == []
+    assert feed(0.9, 90, 100) == [Mark.STIR, Mark.ONSET]
+
+
+def test_abandoning_nothing_changes_nothing() -> None:
+    endpointing = Endpointing(SETTINGS)
+    endpointing.abandon()
+    marks = [endpointing.observe(0.9, i * WINDOW, (i + 1) * WINDOW) for i in range(10)]
+    assert Mark.ONSET in marks
+
+
 def paused(silence: int) -> Endpointing:
     """After a second of speech and this many windows of silence."""
     endpointing = Endpointing(SETTINGS)

@@ -12,7 +12,7 @@ import httpx
 
 from pipeline.clock import MonotonicClock
 from pipeline.events import Message, Prompt, Role, Usage
-from pipeline.llm.client import LlmClient
+from pipeline.llm.client import LlmClient, Timeouts
 from pipeline.llm.contract import Contract
 from pipeline.llm.dialects.llama_cpp import LlamaCpp
 from pipeline.llm.dialects.llama_cpp_split import Limits, LlamaCppSplit, SlotPlace, Worker
@@ -77,7 +77,9 @@ class Pair:
 
         split_ = (governed or Governed()).split(self, slot) if split else None
         route = partial(self._route, at, slot)
-        return LlmClient(route, self.http, self.clock, split=split_)
+        # A prompt of 1,500 tokens takes this machine's neighbours' time too.
+        patient = Timeouts(first_token=120.0)
+        return LlmClient(route, self.http, self.clock, patient, split=split_)
 
     def engine(self, slot: int) -> LlamaCppSplit:
         def at(endpoint: Endpoint, slot: int) -> Route:
@@ -145,5 +147,5 @@ async def open_pair() -> AsyncIterator[Pair]:
             supervisor = EngineSupervisor(each, clock, on_change=states[role].put_nowait)
             workers.append(await scope.enter_async_context(supervisor))
             assert await states[role].get() is EngineState.READY
-        http = await scope.enter_async_context(httpx.AsyncClient(timeout=30, trust_env=False))
+        http = await scope.enter_async_context(httpx.AsyncClient(timeout=120, trust_env=False))
         yield Pair(*workers, http, clock, states)

@@ -18,7 +18,8 @@ from pipeline.llm.contract import Attestation, Contract, Phase, Resumption
 from pipeline.llm.contract_check import mismatches
 from pipeline.llm.dialects.llama_cpp import LlamaCpp
 from pipeline.llm.dialects.llama_cpp_split import Limits, LlamaCppSplit, Worker
-from pipeline.llm.dialects.vllm_nixl import NAME, SaltedOpenAi, VllmNixl
+from pipeline.llm.dialects.openai import OpenAi
+from pipeline.llm.dialects.vllm_nixl import SaltedOpenAi, VllmNixl
 from pipeline.llm.pool.admission import Admission
 from pipeline.llm.pool.evidence import Note
 from pipeline.llm.pool.governed import Caller, DecodePool, GovernedSplit, SplitEngine, Terms
@@ -63,9 +64,15 @@ class Engines:
         """How turns reach the language model, as they record it."""
         return {
             "pattern": (Pattern.COLOCATED if self.contract is None else Pattern.SPLIT).value,
-            "dialect": "llama_cpp" if self.workers else NAME if self.others else "openai",
+            "dialect": self._dialect.name,
             "contract": self.contract and self.contract.name,
         }
+
+    @property
+    def _dialect(self) -> type[OpenAi]:
+        if self.workers:
+            return LlamaCpp
+        return SaltedOpenAi if self.others else OpenAi
 
     async def identities(self) -> list[Attestation]:
         """What the engines of a split say they are. Raises LanguageModelError."""

@@ -63,7 +63,7 @@ def table(contract: Contract, workers: Sequence[Attestation]) -> Table:
         values = [worker.release.parts()[field] for worker in workers]
         probed = all(field in worker.probed for worker in workers)
         shown.add_row(field, _short(wanted, "any"), *(_short(value, "none") for value in values),
-                      "engine" if probed else "file")  # fmt: skip
+                      "engine" if probed else "declared")  # fmt: skip
     return shown
 
 

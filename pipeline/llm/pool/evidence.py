@@ -21,8 +21,8 @@ class Reached(StrEnum):
     ANSWER = "answer"
 
 
-FINISHED, CANCELLED = "finished", "cancelled"
-"""Outcomes; any other is the code of an error."""
+FINISHED, CANCELLED, BROKEN = "finished", "cancelled", "broken"
+"""Outcomes; any other is the code of an error. BROKEN is by a fault of ours."""
 
 
 @dataclass(slots=True)
@@ -58,7 +58,8 @@ class EvidenceLine:
     used_tokens: int | None = None
     """That the engine says it took from its cache: near to `kv_tokens` if what moved was used."""
     reached: str = Reached.ROUTE
-    outcome: str = FINISHED
+    outcome: str = BROKEN
+    """Until it is known."""
 
 
 Note = Callable[[EvidenceLine], None]

@@ -25,7 +25,7 @@ from pipeline.errors import AdmissionRefusedError, LanguageModelError
 from pipeline.events import Prompt, Usage
 from pipeline.llm.contract import TurnClass
 from pipeline.llm.pool.admission import Admission, Demand, Verdict
-from pipeline.llm.pool.evidence import CANCELLED, EvidenceLine, Note, Reached
+from pipeline.llm.pool.evidence import CANCELLED, FINISHED, EvidenceLine, Note, Reached
 from pipeline.llm.pool.rates import Rates
 from pipeline.llm.pool.routing import Choice, Part, Routing, Way
 from pipeline.llm.route import Landing, Pattern, Route
@@ -151,8 +151,10 @@ class GovernedSplit(Generic[P]):
             async with AsyncExitStack() as scope:
                 landing = await self._landing(prompt, turn, scope)
                 line.reached = Reached.ANSWER
-                self._read_before = prompt.tokens
+                if line.way != Way.DECODE_ALONE:  # else the worker that reads has not seen it
+                    self._read_before = prompt.tokens
                 yield replace(landing, request=line.request)
+            line.outcome = FINISHED
         except (asyncio.CancelledError, GeneratorExit):
             line.outcome = CANCELLED
             raise

@@ -171,6 +171,16 @@ async def test_an_error_inside_200_is_an_error() -> None:
             await e.answer()
 
 
+async def test_a_fault_of_ours_is_no_finished_turn() -> None:
+    async with engines() as e:
+        split = e.client._split
+        assert split is not None
+        with pytest.raises(ZeroDivisionError):
+            async with split.handed_over(PROMPT):
+                raise ZeroDivisionError
+        assert (e.lines[0].outcome, e.lines[0].reached) == ("broken", "answer")
+
+
 async def test_a_turn_given_up_while_it_is_read_leaves_nothing() -> None:
     async with engines() as e:
         e.fake.hold = asyncio.Event()

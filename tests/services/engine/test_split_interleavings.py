@@ -1,7 +1,9 @@
 """Whatever comes between them, turns are answered rightly, and nothing is left over."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -9,7 +11,6 @@ import pytest_asyncio
 
 from pipeline.errors import LanguageModelError
 from services.engine.messages import Role as WorkerRole
-from services.engine.slot_files import FOLDER
 from services.engine.supervisor import EngineState
 from tests.services.engine.pair import SLOTS, Governed, Pair, answer, kill, open_pair, prompt
 
@@ -75,7 +76,14 @@ async def test_nothing_is_left_over(pair: Pair, seed: int) -> None:
         engine = each.endpoint()
         slots = (await pair.http.get(engine.at("/slots"), headers=engine.headers)).json()
         assert not any(slot["is_processing"] for slot in slots)
-    assert FOLDER.startswith("/proc/self/fd"), "state has no name in any folder"
+        assert each.pid is not None
+        assert state_files(each.pid) == [], "no state is held in memory, and none has a name"
+
+
+def state_files(process: int) -> list[str]:
+    """What `slot_files.slot_file` opened and did not close."""
+    open_ones = [os.readlink(each) for each in Path(f"/proc/{process}/fd").iterdir() if each.is_symlink()]
+    return [name for name in open_ones if name.startswith("/memfd:slot")]
 
 
 async def _killed(pair: Pair, random: Random) -> None:

@@ -1,6 +1,15 @@
+import asyncio
+from pathlib import Path
+
 import pytest
 
+from pipeline.audible import Run
 from services.lab.bench.continuity import freezes, underruns
+from services.lab.bench.sessions import holes
+from services.lab.exchange import Exchange
+from services.lab.microphone import Utterance
+from services.lab.speech_file import SpeechFile
+from services.lab.studio.speech import Spoken
 from tests.services.lab.heard import packets, tone, without
 
 
@@ -38,6 +47,17 @@ def test_a_freeze_by_the_w3cs_rule() -> None:
     assert hole.ms == pytest.approx(300, abs=1)
     short = [arrivals[-1] + 0.18 + k * 0.04 for k in range(50)]
     assert freezes(arrivals + short, short[-1] + 0.04) == [], "40 + 150 ms is the limit"
+
+
+def test_a_freeze_is_that_of_the_turn_it_fell_into() -> None:
+    """Pictures go on coming after a turn is kept."""
+    file = SpeechFile(Path("q.wav"), tone(0.1), Run(0, 4800))
+    utterance = Utterance(file, asyncio.Event(), onset=10.0, end=11.0)
+    done = Exchange(Spoken(file, "", "human", "v", None), utterance, [], False)
+    shown = [k * 0.04 for k in range(400)]
+    pictures = [(at if at < 14.0 else at + 0.5, 0) for at in shown]
+    assert holes(done, pictures, 13.0)["freezes_ms"] == []
+    assert holes(done, pictures, 15.0)["freezes_ms"] == [pytest.approx(540, abs=1)]
 
 
 def test_one_still_open_at_the_end_counts() -> None:

@@ -26,8 +26,8 @@ STEPS = 200
 
 LEAD = 0.3
 """Of the likeliest token over the next, natural logarithm, at each token of a question's answer. What else
-is in an engine's batch moves it by some 0.1, in one worker alone too: with less the answer would be another one
-now and then."""
+is in an engine's batch moves it by some 0.1, in one worker alone too: with less the answer would be another
+one now and then."""
 
 LENGTHS = (0, 0, 3, 10, 25, 60)
 
